@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Developer's program: dump_stacks [--no-stop] [--no-native] [--no-torch] [--quiet] PID… prints the
-// stacks of the processes as text and, on stderr, what the capture cost.
+// A developer's program: dump_stacks [--no-stop] [--no-native] [--no-torch] [--quiet] PID… prints
+// the stacks of the processes as text and, on stderr, what the capture cost.
 #include <charconv>
 #include <chrono>
 #include <cstdlib>

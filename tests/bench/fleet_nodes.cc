@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays all nodes of a large job against a real nats-server: marks at the rate of real nodes, and
-// captures when a collector asks. tests/bench/fleet_scale.py starts it.
+// Simulates all nodes of a large job with a real nats-server: it publishes marks at the rate of
+// real nodes, and captures when a collector requests them. Started by tests/bench/fleet_scale.py.
 //
 //   fleet_nodes URL JOB NODES RANKS_EACH stall|mismatch|dead|none SECONDS
 //
-// After SECONDS the fault happens and "fault TIME" is printed; it ends when its input ends.
+// After SECONDS the fault happens and "fault TIME" is printed; the program ends when its stdin is
+// closed.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +35,7 @@ constexpr std::size_t kPiece = std::size_t{256} << 10U;
 
 struct Fault {
   std::string kind;
-  int rank = 0;  // guilty
+  int rank = 0;  // faulty
 };
 
 sources::CallSignature signature(std::uint32_t sequence, bool odd) {
@@ -46,7 +47,8 @@ sources::CallSignature signature(std::uint32_t sequence, bool odd) {
   return call;
 }
 
-/// The job as it runs: all ranks have made `calls`, and the guilty one differs once it is faulty.
+/// The state of the running job: all ranks have made `calls`, and the faulty rank differs after the
+/// fault.
 class Play {
  public:
   Play(int nodes, int ranks, Fault fault)
@@ -204,7 +206,7 @@ class Play {
   fleet::Fingerprint guilty_;
 };
 
-/// Answers of all nodes to who asks.
+/// Answers requests for captures in the name of all nodes.
 class Answers {
  public:
   Answers(transport::Transport& transport, std::string job, const Play& play,
@@ -271,7 +273,8 @@ class Answers {
   int nodes_;
 };
 
-/// What each node will see when the fault has happened: real nodes look on processors of their own.
+/// The captures of all nodes after the fault. Made in advance: real nodes capture on processors of
+/// their own.
 std::vector<std::string> captures_of(Play play, int nodes, std::uint32_t calls) {
   play.make_calls(calls);
   play.fail();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capture from anybody, read and diagnosed.
+// An untrusted capture, read and diagnosed.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

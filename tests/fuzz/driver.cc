@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for libFuzzer where there is no clang: runs a target on files, on mutations of them, or
-// on random bytes. The same seed gives the same inputs, so that a failure can be repeated.
+// Replaces libFuzzer where there is no clang: runs a target on files, on mutations of them, or on
+// random bytes. The same seed gives the same inputs, so that a failure can be repeated.
 //
 //   fuzz_TARGET [--limit] [--mutations N] [--random N] [FILE…]
 #include <algorithm>
@@ -47,9 +47,9 @@ Bytes random_bytes(std::mt19937& random) {
   return bytes;
 }
 
-/// As attach does: a hostile file can make a library ask for gigabytes.
+/// As in attach: a hostile file can make a library request gigabytes.
 void limit_memory() {
-#if !defined(__SANITIZE_ADDRESS__)  // its shadow is counted as data
+#if !defined(__SANITIZE_ADDRESS__)  // ASan's shadow memory counts as data
   const rlimit limit{.rlim_cur = std::size_t{768} << 20U, .rlim_max = RLIM_INFINITY};
   ::setrlimit(RLIMIT_DATA, &limit);
 #endif

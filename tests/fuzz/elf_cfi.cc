@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz target: the bytes are an ELF file of the process we look at; everything capture() asks of a
-// file is asked. Without libFuzzer the program runs the files it is given (the corpus, or a crash
-// to look into).
+// Fuzz target: the bytes are an ELF file of the observed process; every query that capture() makes
+// of a file is made. Without libFuzzer the program runs the files it is given (the corpus, or a
+// crash to debug).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,12 +21,12 @@ namespace {
 
 constexpr RemoteAddress kBias = 0x7f0000000000;
 constexpr RemoteAddress kStack = 0x7ffe00000000;
-constexpr std::size_t kStackBytes = 2048;  // a walk that meets no end costs a frame for every 32
-constexpr std::size_t kMost = 16;          // places of a file from which a walk begins
+constexpr std::size_t kStackBytes = 2048;  // an endless walk costs a frame for every 32 bytes
+constexpr std::size_t kMost = 16;          // addresses in a file at which a walk starts
 constexpr std::uint64_t kOfSegment = 8;
 
-/// A stack full of addresses of the file, so that unwinding goes on as long as the file's rules let
-/// it.
+/// A stack full of addresses of the file, so that unwinding continues as long as the file's rules
+/// allow.
 class FakeStack final : public RemoteMemory {
  public:
   explicit FakeStack(std::uint64_t code) : code_(code) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumps from anybody: pickle or JSON → plain data → calls → job → diagnosis.
+// Untrusted dumps: pickle or JSON → plain data → calls → job → diagnosis.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -34,11 +34,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<imports::Dump> dumps = {*dump, *dump};
   dumps[1].rank = 1;
   if (!dumps[1].calls.empty()) {
-    dumps[1].calls.pop_back();  // so that the two part
+    dumps[1].calls.pop_back();  // so that the two diverge
   }
   const model::JobModel job = imports::job_of_dumps(dumps, vocabulary);
   static_cast<void>(diagnosis::diagnose(job));
-  if (const auto written = imports::write_flight_recorder(job)) {  // what we write we can read
+  if (const auto written = imports::write_flight_recorder(job)) {  // what we write must be readable
     for (const imports::DumpFile& file : written->files) {
       if (!imports::read_pickle(file.bytes, file.name, document)) {
         __builtin_trap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of a network: marks of a node, and lines of a conversation.
+// Untrusted messages of a network: marks of a node, and lines of a conversation.
 #include "collector/fleet/marks.h"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input is the memory of a "Python process": byte 0 chooses the version, the rest is mapped
-// from address 0 on, _PyRuntime at 64.
+// The input is the memory of a "Python process": byte 0 selects the version, the rest is mapped
+// from address 0, with _PyRuntime at 64.
 #include <cstddef>
 #include <cstdint>
 #include <span>

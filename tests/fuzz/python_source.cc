@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Python source from anybody: parsed, indexed, every scope's decisions, bindings and flow, and
+// An untrusted Python source: parsed and indexed; every scope's decisions, bindings and flow, and
 // what separates lines of it, also along call strings.
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ using namespace ddpdoctor;
 constexpr std::size_t kMostScopes = 32;
 constexpr int kMostLines = 400;
 
-/// Every other line may be unknown: a recording holds only those that it names.
+/// With `holes`, every other line is unknown, as in a recording that has only the lines it names.
 program::SourceText source(std::string_view text, bool holes) {
   std::map<int, std::string> lines;
   int number = 0;

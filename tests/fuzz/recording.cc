@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes recordings: bytes of a file, and the beginning of a capture as it is found in one that is
-// cut.
+// Fuzzes recordings: the bytes of a file, and the start of a capture as in a truncated one.
 #include "collector/recording/recording.h"
 
 #include <cstddef>
@@ -19,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)ddpdoctor::diagnosis::diagnose(*job);
   }
   if (const auto job = ddpdoctor::imports::rescue_capture(bytes, "fuzz", "cut")) {
-    (void)ddpdoctor::imports::write_capture(*job);  // packing it would cost more than all the rest
+    // Packing it would take longer than everything else.
+    (void)ddpdoctor::imports::write_capture(*job);
   }
   return 0;
 }

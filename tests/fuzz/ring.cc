@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring with anything in it: the input is a list of patches (four bytes of place, eight of value)
-// to an otherwise empty ring with a valid head, read and turned into a JobModel.
+// A corrupt ring: the input is a list of patches (four bytes of offset, eight of value) to an
+// otherwise empty ring with a valid header, which is read and turned into a JobModel.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,7 +14,7 @@
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ddpdoctor;
-  // Megabytes of zeros: made once, and what an input changed is undone.
+  // Megabytes of zeros: allocated once; the changes of an input are undone.
   static std::vector<std::byte> bytes(sizeof(wire::Ring));
   std::vector<std::size_t> changed;
   std::memcpy(bytes.data() + offsetof(wire::Header, magic), &wire::kMagic, sizeof wire::kMagic);
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t at = 0; at + kPatch <= size; at += kPatch) {
     std::uint32_t place = 0;
     std::memcpy(&place, data + at, sizeof place);
-    // every other patch goes to the header and the first slots, where it tells most
+    // every other patch goes to the header and the first slots, where it has most effect
     const std::size_t room = (at / kPatch) % 2 == 0 ? 8192 : bytes.size() - 8;
     changed.push_back(12 + place % (room - 12));
     std::memcpy(bytes.data() + changed.back(), data + at + 4, 8);

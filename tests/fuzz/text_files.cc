@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text from anybody: stack dumps of every tool, logs, answers of RAS; read, settled and
-// diagnosed.
+// An untrusted text: stack dumps of every tool, logs, answers of RAS; read, settled and diagnosed.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -41,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!recognises(text, kPath)) {
       continue;
     }
-    if (auto job = read(text, std::string(kPath))) {  // the first that knows it, as `report` does
+    // The first reader that recognizes it, as in `report`.
+    if (auto job = read(text, std::string(kPath))) {
       imports::settle_dumps(*job);
       imports::infer_waits(*job);
       static_cast<void>(diagnosis::diagnose(*job));

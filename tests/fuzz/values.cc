@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An expression of a source and the memory of the "Python process" it is worked out in: byte 0
-// chooses the version, the line after it is the expression, the rest is mapped from address 0 on.
+// An expression and the memory of the "Python process" in which it is evaluated: byte 0 selects the
+// version, the line after it is the expression, the rest is mapped from address 0.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -20,7 +20,7 @@
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ddpdoctor;
-  constexpr std::size_t kLongest = 200;  // of an expression
+  constexpr std::size_t kLongest = 200;  // bytes of an expression
   if (size < 64) {
     return 0;
   }

@@ -44,7 +44,7 @@ std::string first_line(const std::filesystem::path& path) {
   return line;
 }
 
-/// Whether the process ended before the deadline.
+/// True if the process ended before the deadline.
 bool ends_within(pid_t pid, std::chrono::milliseconds deadline) {
   const auto end = Clock::now() + deadline;
   while (::waitpid(pid, nullptr, WNOHANG) == 0) {
@@ -56,7 +56,8 @@ bool ends_within(pid_t pid, std::chrono::milliseconds deadline) {
   return true;
 }
 
-/// How often each thread had its turn; nothing unless all sleep, one of them in this system call.
+/// How often each thread has been scheduled; nothing unless all threads sleep, one of them in this
+/// system call.
 std::optional<std::vector<std::string>> turns_of_sleepers(pid_t pid, long system_call) {
   std::error_code gone;
   bool found = false;
@@ -95,8 +96,8 @@ void add_interpreter(const std::string& command, std::set<std::string>& seen,
   }
 }
 
-/// Files of that name on PATH and in pyenv's versions; not pyenv's shims, which are slow and lead
-/// to the same.
+/// Files of that name on PATH and in pyenv's versions; not pyenv's shims, which are slow and start
+/// the same programs.
 std::vector<std::string> commands_named(const std::string& name) {
   std::vector<std::filesystem::path> folders;
   const char* const path = std::getenv("PATH");

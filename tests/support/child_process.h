@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program a test looks at: it talks on stdout and ends when its stdin closes.
+// A program that a test observes: it writes to stdout and ends when its stdin is closed.
 #pragma once
 
 #include <chrono>
@@ -28,14 +28,14 @@ class ChildProcess {
     return pid_;
   }
 
-  /// The next line without its end; nothing at the end of output or when the deadline is over.
+  /// The next line without its newline; nothing at the end of output or after the deadline.
   std::optional<std::string> line(std::chrono::milliseconds deadline = std::chrono::seconds(60));
 
-  /// Lines up to and without `last`; nothing when it never comes.
+  /// Lines before `last`; nothing if `last` never appears.
   std::optional<std::vector<std::string>> lines_until(const std::string& last);
 
-  /// Waits until nothing in the process moves: all its threads sleep, one of them in this system
-  /// call. What it says before it blocks ("ready") comes a little early. False after a minute.
+  /// Waits until the process is idle: all its threads sleep, one of them in this system call. The
+  /// process prints "ready" shortly before it blocks. False after a minute.
   [[nodiscard]] bool rests_in(long system_call) const;
 
  private:
@@ -45,22 +45,22 @@ class ChildProcess {
   std::string buffer_;
 };
 
-/// Everything a command prints; nothing when it fails or cannot be started.
+/// Everything a command prints; nothing if it fails or cannot be started.
 std::optional<std::string> output_of(const std::vector<std::string>& argv);
 
 /// A CPython on this machine.
 struct PythonInstallation {
-  std::string command;  // what to start
-  int minor = 0;        // N of 3.N
+  std::string command;  // the command to start it
+  int minor = 0;        // the N of 3.N
 };
 
-/// Whether all threads of a process sleep, one of them in this system call.
+/// True if all threads of a process sleep, one of them in this system call.
 bool rests_in(pid_t pid, long system_call);
 
-/// Polls until `holds` or a minute is over.
+/// Polls until `holds` returns true; false after a minute.
 bool eventually(const std::function<bool()>& holds);
 
-/// CPythons 3.`minor` found: among $DDPDOCTOR_TEST_PYTHONS (commands, colon-separated), python3.N
+/// All CPythons 3.`minor` found: in $DDPDOCTOR_TEST_PYTHONS (commands, colon-separated), python3.N
 /// on PATH, pyenv's versions; each executable once.
 std::vector<PythonInstallation> python_installations(int minor);
 

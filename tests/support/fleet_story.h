@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks of a node told in one line, for tests and benchmarks.
+// Marks of a node from a few numbers, for tests and benchmarks.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ddpdoctor::fleet {
 
-/// A node with `ranks` ranks from `first` on, of which each has made `calls` all_reduce on group
+/// A node with `ranks` ranks from `first`, each of which has made `calls` all_reduce calls on group
 /// "0"; the call `odd` of its last rank was a broadcast (0 = none).
 inline NodeMarks told(const std::string& node, int first, int ranks, std::uint32_t calls,
                       std::uint64_t counter, std::uint32_t odd = 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes one row of collector/stacks/torch/layouts.cc from the headers of an installed or unpacked
-// torch. Not part of the build: run by hand for a new torch, then paste the row. The row is text in
-// a section of the object file, so nothing is linked or run and the headers of a wheel for another
-// machine do as well.
+// torch. Not part of the build: run it by hand for a new torch, then paste the row. The row is text
+// in a section of the object file, so nothing is linked or run, and the headers of a wheel for
+// another machine can be used.
 //
 //   P=$(python3 -c 'import sysconfig;print(sysconfig.get_paths()["include"])')      # any CPython
 //   g++ -std=c++20 -w -fno-access-control -I$TORCH/include -I$TORCH/include/torch/csrc/api/include
@@ -10,7 +10,7 @@
 //       -DTORCH_RELEASE='"2.13.0"' -c tests/support/generate_torch_layout.cc -o layout.o
 //   objcopy -O binary -j .layout_row --set-section-flags .layout_row=alloc layout.o row.txt
 //
-// Private members are reached with -fno-access-control, which changes only what may be named.
+// Private members are accessed with -fno-access-control, which changes no layout.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -34,8 +34,7 @@ struct Field {
   std::int64_t value;
 };
 
-// libstdc++ stores a tuple's members last to first, so the group's description lies before its
-// name.
+// libstdc++ stores a tuple's members last to first, so the group's description is before its name.
 constexpr std::int64_t kSecondThenFirst = sizeof(std::string);
 
 template <typename T>
@@ -47,7 +46,7 @@ constexpr std::int64_t reset_epoch() {
   }
 }
 
-/// The order of the fields is that of TorchLayout.
+/// In the order of the fields of TorchLayout.
 constexpr Field kFields[] = {
     {"enabled", __builtin_offsetof(Recorder, enabled_)},
     {"entries", __builtin_offsetof(Recorder, entries_)},

@@ -87,7 +87,7 @@ int JobBuilder::line_of(const std::string& file, std::string_view part) const {
   return 0;
 }
 
-/// FUNCTION{locals}@FILE:LINE without the "py:" before it.
+/// FUNCTION{locals}@FILE:LINE without the "py:" in front.
 model::Frame JobBuilder::frame(std::string_view text) const {
   model::Frame out;
   out.language = model::Language::kPython;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JobModel told as a story, for tests:
+// Builds a JobModel for tests from short statements:
 //
 //   const auto hung = job().ranks(4)
 //       .source("/srv/train.py", R"(...)")
@@ -8,12 +8,11 @@
 //       py:evaluate@/srv/train.py~dist.barrier()") .all_reduce(kAll, 1).all_reduce({0, 1, 3}, 2)
 //       .build();
 //
-// Unless told otherwise the job was looked at twice, five seconds apart, and nothing moved. Later
-// words about a rank replace earlier ones. Stacks are written innermost frame first; a frame is
-//   py:FUNCTION@FILE:LINE            or  py:FUNCTION@FILE~TEXT   the first line of that source
-//   which contains TEXT py:FUNCTION{group=0; src=1}@…    with locals native:FUNCTION or
-//   native:FUNCTION@MODULE
-// and " | " stands between frames.
+// By default there are two snapshots, five seconds apart, between which nothing moved. Later
+// statements about a rank replace earlier ones. Stacks are written innermost frame first; a frame
+// is py:FUNCTION@FILE:LINE            or  py:FUNCTION@FILE~TEXT   the first line of that source
+// which contains TEXT py:FUNCTION{group=0; src=1}@…    with locals native:FUNCTION or
+// native:FUNCTION@MODULE and frames are separated by " | ".
 #pragma once
 
 #include <initializer_list>
@@ -32,7 +31,7 @@ namespace ddpdoctor::tests {
 struct Everyone {};
 inline constexpr Everyone kAll;
 
-/// The ranks a sentence is about: kAll, 2, {0, 1, 3} or a RankSet.
+/// The ranks that a statement is about: kAll, 2, {0, 1, 3} or a RankSet.
 class Who {
  public:
   Who(Everyone) : all_(true) {}
@@ -47,7 +46,7 @@ class Who {
   bool all_ = false;
 };
 
-/// One thread. `stack` as above; tid 0 = the next free one of its process.
+/// One thread. `stack` as above; tid 0 = the next unused one of its process.
 struct ThreadStory {
   std::string stack;
   std::string name = "python";
@@ -56,10 +55,10 @@ struct ThreadStory {
   std::optional<bool> gil = {};
   std::optional<model::WaitsOn> waits_on = {};
   pid_t tid = 0;
-  bool moved = false;  // was elsewhere in the first observation
+  bool moved = false;  // was elsewhere in the first snapshot
 };
 
-/// One process that is no rank; `threads` main thread first. pid 0 = the next free one.
+/// A process that is not a rank; `threads` has the main thread first. pid 0 = the next unused one.
 struct ProcessStory {
   model::Role role = model::Role::kOther;
   std::optional<model::Rank> rank = {};  // the rank it serves
@@ -72,7 +71,7 @@ struct ProcessStory {
   std::vector<ThreadStory> threads = {};
 };
 
-/// One call; what is absent is unknown. `site` is the user's frames, innermost first:
+/// One call; absent fields are unknown. `site` is the user's frames, innermost first:
 /// "step@/srv/train.py:8 | main@/srv/train.py:30".
 struct CallStory {
   std::string operation;
@@ -86,7 +85,7 @@ struct CallStory {
   std::optional<model::Rank> root = {};
   std::optional<model::Rank> peer = {};
   std::optional<std::vector<std::int64_t>> splits = {};
-  /// Absent: completed when every member of the group (for send/recv: the peer) has the call, else
+  /// Absent: completed if every member of the group (for send/recv: the peer) has the call, else
   /// started.
   std::optional<model::CallState> state = {};
   std::optional<double> time = {};
@@ -94,19 +93,19 @@ struct CallStory {
 
 class JobBuilder {
  public:
-  /// A world of this size on gloo: rank N is pid_of(N), child of the launcher; the group "0"
-  /// (default_pg) has them all.
+  /// A world of this size on gloo: rank N is pid_of(N), a child of the launcher; all are in the
+  /// group "0" (default_pg).
   JobBuilder& ranks(int world_size);
   JobBuilder& backend(std::string name);
   JobBuilder& group(std::string id, std::vector<model::Rank> members, std::string name = {});
 
   /// The main thread's stack.
   JobBuilder& stack(const Who& who, std::string text);
-  /// What the main thread did in the first observation, when that was something else (it moved).
+  /// The main thread's stack in the first snapshot, if it was different (the thread moved).
   JobBuilder& stack_before(const Who& who, std::string text);
-  /// A main thread of one user frame.
+  /// A main thread with one user frame.
   JobBuilder& python(const Who& who, std::string file, int line, std::string function);
-  /// On CPU and moving between the observations, at the lines told by stack().
+  /// On a CPU and moving between the snapshots, at the lines given to stack().
   JobBuilder& computing(const Who& who);
   /// State letter of process and main thread: 'S', 'D', 'T', 'R', 'Z'.
   JobBuilder& state(const Who& who, char letter, std::string wchan = {});
@@ -116,7 +115,7 @@ class JobBuilder {
   JobBuilder& environment(const Who& who, std::string name, std::string value);
   /// One more thread of a rank: tid_of(rank, 1), tid_of(rank, 2), …
   JobBuilder& thread(const Who& who, ThreadStory story);
-  /// A process that is no rank, such as a forked child.
+  /// A process that is not a rank, such as a forked child.
   JobBuilder& process(ProcessStory story);
   /// A DataLoader worker of a rank: worker_pid(rank, 0), worker_pid(rank, 1), …
   JobBuilder& worker(const Who& who, std::string stack_text, char letter = 'S');
@@ -125,7 +124,7 @@ class JobBuilder {
   JobBuilder& absent(const Who& who);
   JobBuilder& killed(const Who& who, int signal);
   JobBuilder& exited(const Who& who, int status);
-  /// There may be a process, but we could not see it.
+  /// There may be a process, but it could not be read.
   JobBuilder& unobserved(const Who& who, std::string why = "permission denied");
 
   JobBuilder& call(const Who& who, CallStory story);
@@ -139,7 +138,7 @@ class JobBuilder {
   /// `operation` at every sequence number first..last.
   JobBuilder& history(const Who& who, std::int64_t first, std::int64_t last,
                       const std::string& operation = "all_reduce", const std::string& site = {});
-  /// Collectives hold every call since the start, as an agent records them.
+  /// The history has every call since the start, as recorded by an agent.
   JobBuilder& complete_history();
 
   JobBuilder& fact(std::string kind, std::map<std::string, model::FactValue> fields,
@@ -149,17 +148,17 @@ class JobBuilder {
   JobBuilder& log(std::optional<model::Rank> rank, std::string text);
   JobBuilder& command(std::vector<std::string> words);
 
-  /// Overrules what follows from the story: still unless somebody moved.
+  /// Overrides what follows from the statements: still unless a thread moved.
   JobBuilder& progress(model::Progress progress);
   JobBuilder& seconds_without_progress(double seconds);
-  /// One observation only; progress is unknown.
+  /// Only one snapshot; progress is unknown.
   JobBuilder& looked_once();
-  /// Post-mortem.
+  /// The job has ended.
   JobBuilder& ended();
 
   [[nodiscard]] model::JobModel build() const;
 
-  /// The first line of a told source that contains `part`; 0 when there is none.
+  /// The first line of the given source that contains `part`; 0 if there is none.
   [[nodiscard]] int line_of(const std::string& file, std::string_view part) const;
 
  private:
@@ -196,7 +195,7 @@ class JobBuilder {
   bool looked_once_ = false;
   std::optional<model::Progress> progress_;
   std::optional<double> seconds_;
-  model::JobModel job_;  // what is told as it stands: groups, facts, sources, logs, coverage
+  model::JobModel job_;  // given directly: groups, facts, sources, logs, coverage
 };
 
 JobBuilder job();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the story: each only notes what was said.
+// The statements of JobBuilder: each only stores its arguments.
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As much of JSON Schema (draft 2020-12) as docs/*.schema.json use, so that the tests need no
+// The part of JSON Schema (draft 2020-12) that docs/*.schema.json use, so that the tests need no
 // package for it.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::tests {
 
-/// What is wrong with `document`, each with its path; empty when it fits. A schema with a word that
-/// is not known here is wrong, too.
+/// The errors of `document`, each with its path; empty if it matches. An unknown keyword in a
+/// schema is an error, too.
 std::vector<std::string> schema_errors(std::string_view document, std::string_view schema);
 
 }  // namespace ddpdoctor::tests

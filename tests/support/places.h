@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where this checkout and its build lie. Functions, because macros on every command line would give
-// each checkout objects of its own, which ccache cannot share.
+// The paths of this checkout and its build. Functions, because macros on every command line would
+// give each checkout objects of its own, which ccache cannot share.
 #pragma once
 
 #include <string>

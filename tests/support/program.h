@@ -7,17 +7,17 @@
 
 namespace ddpdoctor::tests {
 
-/// What a program left.
+/// The result of a program.
 struct Ended {
-  int status = -1;  // exit status; 128 + signal when one ended it
+  int status = -1;  // exit status; 128 + signal if one ended it
   std::string out;
   std::string err;
 };
 
-/// Runs `words` with stdin empty and NO_COLOR set; ended by force after ten seconds.
+/// Runs `words` with empty stdin and NO_COLOR set; killed after a minute.
 Ended run(const std::vector<std::string>& words);
 
-/// The ddpdoctor of this build, with these words.
+/// Runs the ddpdoctor of this build with these words.
 Ended ddpdoctor(std::vector<std::string> words);
 
 }  // namespace ddpdoctor::tests

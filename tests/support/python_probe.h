@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks everything our Python readers can answer, of memory that may hold anything: for
-// hostile-memory tests and fuzzing.
+// Calls every query of our Python readers on memory that may contain anything: for hostile-memory
+// tests and fuzzing.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace ddpdoctor::test {
 
-/// Names, attributes and containers: of a frame, and of any object.
+/// Reads names, attributes and containers of a frame, and of any object.
 inline std::size_t read_values(stacks::PythonObjects& objects, stacks::RemoteAddress object) {
   std::size_t seen = 0;
   stacks::Attributes attributes(objects);
@@ -33,7 +33,7 @@ inline std::size_t read_values(stacks::PythonObjects& objects, stacks::RemoteAdd
   return seen + scope.locals().size() + (scope.find("x").value != 0 ? 1 : 0);
 }
 
-/// The number of frames, objects and texts seen; meaningless, but it keeps the work from being
+/// The number of frames, objects and texts read; it has no meaning, but keeps the work from being
 /// optimised away.
 inline std::size_t read_everything(stacks::RemoteMemory& memory, const stacks::PythonHome& home,
                                    stacks::RemoteAddress object) {

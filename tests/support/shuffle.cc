@@ -79,7 +79,7 @@ int world_of(const model::JobModel& job) {
   return world;
 }
 
-/// How many of its ancestors are listed too.
+/// The number of its ancestors that are listed, too.
 int depth_of(const std::vector<model::Process>& all, const model::Process& process) {
   constexpr int kDeepest = 64;
   int depth = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls that AArch64 has under the newer of two names only: what its C library calls for
-// epoll_wait() and pause().
+// System calls that exist on AArch64 only under the newer of two names: those that its C library
+// uses for epoll_wait() and pause().
 #pragma once
 
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of a test's own, gone with it.
+// A folder for one test, removed with its object.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace ddpdoctor::tests {
 
-/// Made empty in the constructor, removed with everything in it in the destructor.
+/// The constructor makes an empty folder, the destructor removes it with everything in it.
 class TempDir {
  public:
   TempDir();
@@ -20,9 +20,9 @@ class TempDir {
 
   /// The absolute path of `name` in it.
   [[nodiscard]] std::string path(std::string_view name) const;
-  /// Writes a file; its path.
+  /// Writes a file; returns its path.
   std::string write(std::string_view name, std::string_view text) const;
-  /// Names in it, sorted, joined by blanks.
+  /// Names in it, sorted, separated by blanks.
   [[nodiscard]] std::string names() const;
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every job that a test of this program has told, so that each can be told once more otherwise.
+// Every job that a test of this program has built, so that each can be diagnosed once more in
+// another form.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcupti.so.13 that tells what the double of the driver does: callbacks around its calls,
-// records of kernels that ended. Layouts are written by hand as CUPTI's manual has them, so that
-// what was compiled against CUPTI's headers is compared with them. For tests.
-//   CUPTI_DOUBLE_ANSWER=N   cuptiSubscribe answers N
+// A libcupti.so.13 for tests that reports what the double of the driver does: callbacks around its
+// calls, and records of kernels that have ended. The layouts are written by hand from CUPTI's
+// manual, so that code compiled against CUPTI's headers is compared with them.
+// CUPTI_DOUBLE_ANSWER=N   cuptiSubscribe returns N
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -27,7 +27,7 @@ constexpr int kDriverDomain = 1;
 constexpr std::uint32_t kConcurrentKernel = 10;
 
 struct CallbackData {
-  int site;  // 0 enters, 1 leaves
+  int site;  // 0: enter, 1: exit
   const char* function;
   const void* arguments;
   void* result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda.so.1 (and, compiled into libcudart.so.13, its runtime) without a GPU: memory is the
-// host's, a stream is a thread with a queue, an event is a flag that the queue sets. Only what NCCL
-// jobs and our agent call. For tests.
+// A libcuda.so.1 for tests (and, compiled into libcudart.so.13, its runtime) without a GPU: memory
+// is the host's, a stream is a thread with a queue, an event is a flag that the queue sets.
+// Contains only what NCCL jobs and our agent call.
 #include "tests/doubles/nccl/cuda_double.h"
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct Stream {
   std::deque<std::function<void()>> queue;
   bool busy = false;
   bool capturing = false;
-  bool spoiled = false;  // the capture, by a call that may not be made meanwhile
+  bool spoiled = false;  // the capture was invalidated by a call that is not allowed during it
   std::vector<std::function<void()>> captured;
 
   Stream() {
@@ -35,7 +35,7 @@ struct Stream {
     std::thread([this] { run(); }).detach();
   }
   inline static std::mutex all_mutex;
-  inline static std::vector<Stream*> all;  // none is ever given back
+  inline static std::vector<Stream*> all;  // streams are never freed
   void put(std::function<void()> work) {
     const std::lock_guard lock(mutex);
     if (capturing) {
@@ -74,7 +74,8 @@ struct Graph {
 std::atomic<const Observer*> observer{nullptr};
 std::atomic<unsigned> correlations{0};
 
-/// The arguments of calls as CUPTI shows them: what our plugin reads stands where it does there.
+/// The arguments of calls as CUPTI passes them: our plugin finds the ones it reads at their real
+/// offsets.
 struct LaunchArguments {
   const void* function;
   unsigned sizes[7];
@@ -94,7 +95,7 @@ enum Function : int {
   kGraphLaunch = 514
 };
 
-/// A call of the driver that somebody may look at.
+/// A call of the driver that an observer may watch.
 class Observed {
  public:
   Observed(Function function, const char* name, const void* arguments, const char* kernel = nullptr)
@@ -150,18 +151,19 @@ int context = 0;  // there is one; its address is its handle
 constexpr int kRelaxed = 2;
 constexpr int kCaptureInvalidated = 901;
 thread_local int capture_mode = 0;     // of this thread's calls: global
-thread_local void* current = nullptr;  // a thread has it after its first call of the runtime
+thread_local void* current = nullptr;  // set by the thread's first call of the runtime
 std::atomic<int> contexts_made{0};
 std::atomic<int> events_recorded{0};
 
-/// $CUDA_DOUBLE_IDLE: nothing runs, events are done at once. For measuring what stands before the
+/// $CUDA_DOUBLE_IDLE: nothing runs, events complete at once. For measuring the cost in front of the
 /// calls.
 bool is_idle() {
   static const bool idle = std::getenv("CUDA_DOUBLE_IDLE") != nullptr;
   return idle;
 }
 
-/// A question of a thread that is not relaxed ends every capture, as with the real driver.
+/// A query by a thread that is not in relaxed mode invalidates every capture, as with the real
+/// driver.
 void spoil_captures() {
   if (capture_mode == kRelaxed) {
     return;
@@ -207,18 +209,18 @@ int cuCtxSetCurrent(void* wanted) {
   current = wanted;
   return 0;
 }
-/// Not of CUDA: what the runtime does at a thread's first call.
+/// Not part of CUDA: what the runtime does at a thread's first call.
 void double_use_device() {
   if (current == nullptr) {
     contexts_made.fetch_add(1);
     current = &context;
   }
 }
-/// Not of CUDA: for tests that nobody made a context in passing.
+/// Not part of CUDA: lets tests check that no context was made by accident.
 int double_contexts_made() {
   return contexts_made.load();
 }
-/// Not of CUDA: how many events were put into streams.
+/// Not part of CUDA: the number of events recorded in streams.
 int double_events_recorded() {
   return events_recorded.load();
 }
@@ -234,7 +236,7 @@ int cuStreamSynchronize(void* stream) {
   of(stream).wait();
   return 0;
 }
-/// Waits for the whole device, as the real one does.
+/// Waits for the whole device, as the real function does.
 int cuMemFree_v2(void* memory) {
   std::vector<Stream*> streams;
   {
@@ -287,7 +289,7 @@ int cuEventCreate(void** event, unsigned) {
   return current == nullptr ? 201 : 0;
 }
 int cuEventDestroy_v2(void*) {
-  return 0;  // left behind: the queue may still set it
+  return 0;  // leaked: the queue may still set it
 }
 int cuEventRecord(void* event, void* stream) {
   auto* const one = static_cast<Event*>(event);
@@ -312,7 +314,7 @@ int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   });
   return 0;
 }
-/// Not of CUDA: a kernel that computes this long.
+/// Not part of CUDA: a kernel that runs this long.
 void double_compute(void* stream, int milliseconds, const char* kernel) {
   enqueue(
       stream,

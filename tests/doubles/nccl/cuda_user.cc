@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that is linked to the runtime and calls it by name, as torch's are: that is where the
-// agent stands. Python's ctypes asks the runtime itself and passes it by.
+// A library that is linked to the runtime and calls it by name, as torch's libraries do: the agent
+// intercepts such calls. Python's ctypes looks the functions up in the runtime itself, where the
+// agent does not see it.
 #include <cstddef>
 
 extern "C" {

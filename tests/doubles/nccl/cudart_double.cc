@@ -31,7 +31,7 @@ int cudaMalloc(void** memory, std::size_t size) {
 }
 int cudaFree(void* memory) {
   const int result = cuMemFree_v2(memory);
-  double_use_device();  // not the last call: this function stays on the stack
+  double_use_device();  // not a tail call: this function stays on the stack
   return result;
 }
 int cudaMemcpy(void* to, const void* from, std::size_t size, int) {

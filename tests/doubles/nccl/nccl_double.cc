@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A libnccl.so.2 with the real ABI on host memory, for tests. Ranks exchange bytes through queues
-// in shared memory that carry no sizes, types or names, as NCCL's do: what happens when ranks
-// disagree is not programmed here, it follows. NCCL_DOUBLE_VERSION is the version it pretends to
-// be; functions of later versions are absent.
+// in shared memory without sizes, types or names, as NCCL's ranks do: the effects of ranks that
+// disagree are not programmed, they follow from this. NCCL_DOUBLE_VERSION sets the version that it
+// reports; functions of later versions are absent.
 #include "tests/doubles/nccl/nccl_double.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Launch {
   Communicator* comm;
   void* stream;
   std::function<void()> kernel;     // a collective
-  std::vector<Transfer> transfers;  // or messages
+  std::vector<Transfer> transfers;  // or its messages
 };
 thread_local std::vector<Launch> held;
 
@@ -73,7 +73,7 @@ int launch(void* handle, void* stream, std::function<void(Communicator&)> body) 
   faults(*comm);
   Launch one{comm, stream, [comm, body = std::move(body)] { body(*comm); }, {}};
   if (comm->calls == number_from("NCCL_DOUBLE_STALLS_AT", -1)) {
-    one.kernel = [comm] {  // the transport: all have come, and nothing moves
+    one.kernel = [comm] {  // the transport: all ranks have arrived, and nothing moves
       while (!comm->aborted) {
         pause_a_little();
       }
@@ -111,7 +111,7 @@ int message(void* handle, void* stream, Transfer transfer) {
   });
 }
 
-/// What a group does at its end: inits side by side, then the launches.
+/// What the end of a group does: inits at the same time, then the launches.
 int run_group(const std::vector<HostCall>& calls, const std::vector<Launch>& launches) {
   std::atomic<int> result = kSuccess;
   std::vector<std::thread> threads;
@@ -182,7 +182,7 @@ int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int r
     broadcast_ring(own, static_cast<char*>(to), count * size_of(type), root);
   });
 }
-/// Calls the other one by its public name, as NCCL does.
+/// Calls the other function by its public name, as NCCL does.
 int ncclBcast(void* memory, std::size_t count, int type, int root, void* comm, void* stream) {
   return ncclBroadcast(memory, memory, count, type, root, comm, stream);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of NCCL: what communicators that do not block leave to a thread of the library, and
-// what they refuse meanwhile.
+// The double of NCCL: what communicators that do not block run on a background thread of the
+// library, and which calls they refuse meanwhile.
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -67,7 +67,7 @@ bool refuses(Communicator* communicator) {
 
 }  // namespace ddpdoctor::doubles
 
-/// Not of NCCL: calls of communicators in progress, which nobody should make.
+/// Not part of NCCL: the number of calls on communicators in progress. There should be none.
 extern "C" int double_calls_refused() {
   return ddpdoctor::doubles::refused.load();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of NCCL: how communicators are made, split, grown and ended.
+// The double of NCCL: creates, splits, grows and destroys communicators.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -24,12 +24,12 @@ std::uint64_t first_word(const UniqueId& id) {
   return word;
 }
 
-/// As NCCL names a grown communicator.
+/// The name of a grown communicator, computed as in NCCL.
 [[maybe_unused]] std::uint64_t combined(std::uint64_t base, std::uint64_t value) {
   return Mixed().eat(&base, sizeof base).eat(&value, sizeof value).digest();
 }
 
-/// `magic` is what names of grown communicators are made of.
+/// `magic` is the seed for the names of grown communicators.
 Communicator* made(int size, std::uint64_t name, int rank, bool blocking, std::uint64_t magic) {
   auto* const comm = new Communicator;
   comm->name = name_of(name);
@@ -49,7 +49,7 @@ int init(void** out, int size, std::uint64_t name, int rank, bool blocking, std:
   return carry_out_or_hold(comm, [comm] { return join(*comm) ? kSuccess : 1; });
 }
 
-/// A communicator of another one: NCCL writes its handle when it is there, not before.
+/// A communicator made from another one: NCCL writes its handle when it exists, not before.
 [[maybe_unused]] int init_child(Communicator& parent, void** out,
                                 std::function<Communicator*()> make) {
   *out = nullptr;
@@ -192,7 +192,7 @@ int ncclCommFinalize(void* comm) {
 }
 #endif
 int ncclCommDestroy(void*) {
-  return kSuccess;  // left behind: its kernels may still run
+  return kSuccess;  // leaked: its kernels may still run
 }
 int ncclCommAbort(void* comm) {
   static_cast<Communicator*>(comm)->aborted = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second entry points of the collectives, which NCCL has from 2.31 on.
+// The second entry points of the collectives, which NCCL has since 2.31.
 #include <cstddef>
 
 #if NCCL_DOUBLE_VERSION >= 23102

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libnccl.so.2, and under its other name a librccl.so.1, that has every function we stand in
-// front of and does nothing: it keeps what it was given, for tests that nothing is lost or changed
-// on the way. It takes words as they come (registers first, then the stack), whatever the
+// A libnccl.so.2 (and, under its other name, a librccl.so.1) with every function that the agent
+// replaces. The functions do nothing but store their arguments: tests use it to check that nothing
+// is lost or changed. Arguments are read as words (registers first, then the stack), whatever the
 // function's type.
 #include <cstdint>
 #include <cstring>
@@ -12,7 +12,7 @@ using Word = std::uint64_t;
 extern "C" {
 
 constexpr int kWords = 24;
-Word nccl_echo_words[kWords];  // of the newest call
+Word nccl_echo_words[kWords];  // arguments of the latest call
 char nccl_echo_name[64];
 int nccl_echo_calls = 0;
 int nccl_echo_answer = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of NCCL asks a profiler plugin as NCCL does: interface 3 in 2.26, 4 in 2.27, 5 before
-// 2.30, 6 in 2.30, 7 from 2.31 on, or the newest older one that the plugin has.
+// The double of NCCL calls a profiler plugin as NCCL does: interface 3 in 2.26, 4 in 2.27, 5 before
+// 2.30, 6 in 2.30, 7 since 2.31, or the newest older one that the plugin has.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace ddpdoctor::doubles {
 
-/// NCCL's own mixing of bytes, from 2.26 on.
+/// NCCL's hash of bytes, since 2.26.
 class Mixed {
  public:
   Mixed& eat(const void* bytes, std::size_t size) {
@@ -39,7 +39,7 @@ class Mixed {
   std::uint64_t b_ = 1;
 };
 
-/// NCCL's own name of a communicator.
+/// NCCL's own name for a communicator.
 inline std::uint64_t communicator_hash(const char* bytes, std::size_t size) {
   return Mixed().eat(bytes, size).digest();
 }
@@ -90,7 +90,7 @@ inline void begin_profiling(Communicator& comm, std::uint64_t id) {
   comm.hash = id;
 }
 
-/// One call, in the words of all interfaces.
+/// One call, with the fields of all interfaces.
 struct Told {
   const char* function;
   std::size_t count;
@@ -141,7 +141,7 @@ struct EventV5 {
   char rest[128];
 };
 
-/// Interfaces 3 and 4: a collective is told only inside a group event that has a handle.
+/// Interfaces 3 and 4: a collective is reported only inside a group event that has a handle.
 template <typename Event>
 void tell_in_group(Communicator& comm, const Plugin& plugin, Event event) {
   Event group{};

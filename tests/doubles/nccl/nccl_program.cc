@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that is linked against NCCL, of one rank: sums once and prints the sum, or measures its
-// calls.
-//   nccl_program               → "sum 3, code of a null communicator 4"
-//   nccl_program bench CALLS [GROUP]  → nanoseconds of processor time per ncclAllReduce, the best
-//   of
-//                                       twenty rounds; so many calls between ncclGroupStart and End
-//   nccl_program graph CALLS          launches a CUDA graph with so many calls five times
+// A program that is linked to NCCL, with one rank: sums once and prints the sum, or measures its
+// calls. nccl_program               → "sum 3, code of a null communicator 4" nccl_program bench
+// CALLS [GROUP]  → nanoseconds of processor time per ncclAllReduce, the best of twenty rounds;
+// GROUP: this many calls between ncclGroupStart and End nccl_program graph CALLS          launches
+// a CUDA graph with this many calls five times
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -37,14 +35,14 @@ namespace {
 
 constexpr int kFloat32 = 7;
 
-/// Of all threads of this process, so that a watcher's work is counted, too.
+/// Of all threads of this process, so that the work of a background thread is counted, too.
 double processor_nanoseconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
-/// `group` 0: no groups.
+/// `group` 0: without groups.
 double nanoseconds_per_call(void* comm, void* stream, int calls, int group) {
   float data[4] = {1, 2, 3, 4};
   double best = 1e9;

@@ -25,7 +25,7 @@ inline constexpr int kSuccess = 0;
 inline constexpr int kInvalidArgument = 4;
 inline constexpr int kInProgress = 7;
 
-/// Bytes from one rank to another: no length, no type.
+/// Bytes from one rank to another, without length or type.
 struct Queue {
   std::atomic<std::uint64_t> written;
   std::atomic<std::uint64_t> read;
@@ -89,8 +89,8 @@ inline void pause_a_little() {
 }
 
 inline bool join(Communicator& comm) {
-  const char* const folder =
-      std::getenv("NCCL_IDS");  // the test's own: nothing stays behind when ranks never meet
+  const char* const folder = std::getenv(
+      "NCCL_IDS");  // the test's own folder: nothing is left behind if the ranks never meet
   const std::string path = (folder == nullptr ? "/dev/shm" : folder) + comm.name;
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0 || ftruncate(fd, sizeof(Shared)) != 0) {
@@ -125,7 +125,7 @@ struct Transfer {
   std::size_t left;
   bool sends;
 
-  /// True when a chunk moved.
+  /// True if a chunk was moved.
   bool step() {
     const std::uint64_t written = queue->written.load(std::memory_order_acquire);
     const std::uint64_t read = queue->read.load(std::memory_order_acquire);
@@ -146,7 +146,7 @@ struct Transfer {
   }
 };
 
-/// All together, until all are done: as NCCL progresses the messages of a group.
+/// All transfers at the same time until all are done, as NCCL progresses the messages of a group.
 inline void progress(Communicator& comm, std::vector<Transfer>& transfers) {
   for (bool open = true; open && !comm.aborted;) {
     bool moved = false;
@@ -206,7 +206,7 @@ inline void fold(void* into, const void* other, std::size_t count, int type, int
   }
 }
 
-/// Along the chain 0 → 1 → …, each adding its own; the last one has the result.
+/// Along the chain 0 → 1 → …; each rank adds its own values, the last one has the result.
 inline void reduce_chain(Communicator& comm, std::vector<char>& own, std::size_t count, int type,
                          int op) {
   if (comm.rank > 0) {

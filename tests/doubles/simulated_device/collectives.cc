@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of ProcessGroupNCCL in calls of NCCL, as torch makes them.
+// The collectives of ProcessGroupNCCL as calls of NCCL, implemented as in torch.
 #include "nccl.h"
 #include "process_group.h"
 
@@ -10,7 +10,7 @@ std::size_t count(const at::Tensor& tensor) {
   return static_cast<std::size_t>(tensor.numel());
 }
 
-/// ProcessGroupNCCL wants dense tensors of one device.
+/// ProcessGroupNCCL requires dense tensors on one device.
 void check(const std::vector<at::Tensor>& tensors) {
   for (const at::Tensor& one : tensors) {
     TORCH_CHECK(one.is_contiguous(), "Tensors must be contiguous");
@@ -69,7 +69,7 @@ ProcessGroupNCCL::Result ProcessGroupNCCL::reduce(Tensors& tensors, const Reduce
   });
 }
 
-/// Through a flat tensor where all are of one size; otherwise each rank broadcasts its own.
+/// Through a flat tensor if all have one size; otherwise each rank broadcasts its own.
 ProcessGroupNCCL::Result ProcessGroupNCCL::allgather(Lists& outputs, Tensors& inputs,
                                                      const AllgatherOptions&) {
   check(inputs);
@@ -253,7 +253,7 @@ ProcessGroupNCCL::Result ProcessGroupNCCL::recv(Tensors& tensors, int from, int)
   return pointToPoint(tensors[0], from, OpType::RECV);
 }
 
-/// An all_reduce of one number; `wait` keeps the host until it is through.
+/// An all_reduce of one number; `wait` blocks the host until it is complete.
 ProcessGroupNCCL::Result ProcessGroupNCCL::barrier(const BarrierOptions&) {
   at::Tensor one = at::zeros({1}, at::kFloat);
   return collective(OpType::BARRIER, "all_reduce_barrier", {one}, {one}, [&](const NCCLComm& on) {

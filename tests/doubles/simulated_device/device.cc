@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated devices of a job, a process of their own: `device FOLDER SECONDS`. A rank's file in
-// the folder is its device. Kernels exchange messages without types or names, as NCCL's do: what
-// happens when ranks disagree is not programmed, it follows. After so many seconds the ranks are
-// killed: nothing spins for ever.
+// The simulated devices of a job, in a process of their own: `device FOLDER SECONDS`. Each rank's
+// file in the folder is its device. Kernels exchange messages without types or names, as NCCL's
+// kernels do: the effects of ranks that disagree are not programmed, they follow from this. After
+// SECONDS the ranks are killed, so that nothing spins forever.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -51,7 +51,7 @@ void wait_for_bell(std::atomic<std::uint32_t>& bell, std::uint32_t seen) {
   syscall(SYS_futex, &bell, FUTEX_WAIT, seen, &limit, nullptr, 0);
 }
 
-/// Works off one stream, kernel after kernel, until the rank is gone.
+/// Executes one stream, kernel after kernel, until the rank has exited.
 void serve_stream(Rank* rank, Stream* stream) {
   std::uint64_t next = stream->done.load();
   while (!rank->gone) {
@@ -81,7 +81,7 @@ void serve_stream(Rank* rank, Stream* stream) {
   }
 }
 
-/// All of a communicator have come: each learns its rank and size in the new one.
+/// All ranks of a communicator have arrived: tells each its rank and size in the new one.
 void answer(std::vector<Meeting*>& all) {
   for (Meeting* one : all) {
     one->new_rank = 0;
@@ -131,7 +131,7 @@ bool has_ended(const Rank& rank) {
   return end == nullptr || end[2] == 'Z' || end[2] == 'X';
 }
 
-/// The ranks whose files have come to the folder since.
+/// Accepts ranks whose files have appeared in the folder.
 void welcome(const std::string& folder, std::set<std::string>& known) {
   DIR* const all = opendir(folder.c_str());
   if (all == nullptr) {
@@ -152,7 +152,7 @@ void welcome(const std::string& folder, std::set<std::string>& known) {
     if (memory == MAP_FAILED) {
       continue;
     }
-    auto* const rank = new Rank;  // to the end of the job
+    auto* const rank = new Rank;  // lives until the end of the job
     rank->device = static_cast<Device*>(memory);
     rank->pid = rank->device->pid;
     ranks.push_back(rank);
@@ -190,7 +190,7 @@ int main(int count, char** arguments) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  for (int late = 0; late < 600; ++late) {  // ranks that come now are too late
+  for (int late = 0; late < 600; ++late) {  // ranks that start now are too late
     welcome(folder, known);
     for (const Rank* rank : ranks) {
       if (!has_ended(*rank)) {

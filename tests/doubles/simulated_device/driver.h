@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the libraries of the simulated device tell each other beside CUDA's own functions.
+// What the libraries of the simulated device use of each other in addition to CUDA's own functions.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 extern "C" {
 
-/// The rank's device; null where there is none, or in a child of fork.
+/// The rank's device; null if there is none, or in a child of fork.
 simulated::Device* simulated_device();
-/// Puts a kernel (with `together` further ones behind it) into a stream's queue; the host spins
-/// while that is full.
+/// Puts a kernel (with `together` further ones after it) into a stream's queue; the host spins
+/// while the queue is full.
 int simulated_launch(void* stream, const simulated::Command* commands, int count);
 
 int cuInit(unsigned flags);

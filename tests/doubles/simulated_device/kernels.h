@@ -32,19 +32,18 @@ struct Rank {
   }
 };
 
-inline constexpr std::size_t kSlots = 8;  // messages between two ranks that nobody waits for
-inline constexpr std::size_t kBuffered =
-    128 * 1024;  // bytes between two ranks that nobody waits for
+inline constexpr std::size_t kSlots = 8;              // messages buffered between two ranks
+inline constexpr std::size_t kBuffered = 128 * 1024;  // bytes buffered between two ranks
 
-/// What one kernel sends to another rank. It has a length only: a kernel that expects another one
-/// waits for ever, one of equal length takes it, whatever it was meant for.
+/// What one kernel sends to another rank. It has only a length: a kernel that expects another
+/// length waits forever, one that expects this length takes it, whatever it was meant for.
 struct Message {
   std::size_t length;
   std::deque<char> bytes;
   bool taken = false;  // by a kernel that expects this length
 };
 
-/// Messages on their way, by (from, to). One lock and one bell for all: jobs are small.
+/// Messages in flight, by (from, to). One lock and one condition variable for all: jobs are small.
 struct Communicator {
   std::mutex mutex;
   std::condition_variable changed;
@@ -53,7 +52,7 @@ struct Communicator {
 
 using Bytes = std::vector<char>;
 
-/// The run of one command: what it needs of the rank and the communicator.
+/// The execution of one command: what it needs of the rank and the communicator.
 struct Kernel {
   Rank& rank;
   Communicator& on;
@@ -87,7 +86,7 @@ struct Transfer {
   std::size_t moved = 0;
   std::shared_ptr<Message> message{};
 
-  /// The message it fills or takes; null as long as there is none for it.
+  /// The message that it fills or takes; null while there is none.
   void find_message(std::deque<std::shared_ptr<Message>>& queue) {
     if (sends) {
       if (queue.size() >= kSlots) {
@@ -104,7 +103,7 @@ struct Transfer {
     }
   }
 
-  /// True when something moved. Under the communicator's lock.
+  /// True if something was moved. Call with the communicator's lock held.
   bool step(Communicator& on) {
     auto& queue = on.queues[{from, to}];
     if (message == nullptr && moved < bytes.size()) {
@@ -132,7 +131,7 @@ struct Transfer {
   }
 };
 
-/// All together, until all are done, or for ever.
+/// All transfers at the same time, until all are done, or forever.
 inline void progress(const Kernel& kernel, std::vector<Transfer>& transfers) {
   std::unique_lock lock(kernel.on.mutex);
   for (;;) {
@@ -198,7 +197,7 @@ inline void fold(Bytes& into, const Bytes& other, const Command& command) {
   }
 }
 
-/// The mean, where that is what was asked for.
+/// Divides by the size if the command asks for the mean.
 inline void finish(Bytes& sum, const Command& command) {
   if (command.op != 4) {
     return;
@@ -214,7 +213,7 @@ inline void finish(Bytes& sum, const Command& command) {
   }
 }
 
-/// Along the chain 0 → 1 → …, each adding its own; the last one has the result.
+/// Along the chain 0 → 1 → …; each rank adds its own values, the last one has the result.
 inline Bytes reduce_chain(const Kernel& kernel, Bytes own) {
   const Command& command = kernel.command;
   if (command.rank > 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda.so.1 whose device is another process. Stripped when it is built: as with the driver, a
-// host that waits spins here, and its innermost frames have no names and differ from look to look.
-// The default stream (null) has no kernels of its own: it stands for the host's tensors, and waits
-// for what it was told to wait for.
+// A libcuda.so.1 whose device is another process. Stripped when it is built: as with the real
+// driver, a waiting host spins here, and its innermost frames have no names and differ between
+// snapshots. The default stream (null) has no kernels of its own: it represents the host's tensors,
+// and waits for what it was told to wait for.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +28,7 @@ namespace {
 constexpr int kSuccess = 0;
 constexpr int kNotInitialized = 3;
 constexpr int kNotReady = 600;
-/// A call of NCCL stands between kernels of the model, which are not simulated and fill the queue.
+/// Between calls of NCCL, a model launches kernels that are not simulated but fill the queue.
 constexpr std::uint64_t kKernelsPerCall = 16;
 
 struct Mark {
@@ -63,7 +63,8 @@ Device* make_device() {
   auto* const made = static_cast<Device*>(memory);
   made->pid = getpid();
   made->magic = kMagic;
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // the device writes into this process
+  // The device writes into this process's memory.
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   rename((name + ".part").c_str(), (name + ".rank").c_str());
   return made;
 }
@@ -81,7 +82,7 @@ bool are_over(const std::vector<Mark>& marks) {
   return true;
 }
 
-// The spin: a few functions that the program counter wanders through.
+// The spin loop: a few functions through which the program counter moves.
 __attribute__((noinline)) unsigned breathe(unsigned turns) {
   unsigned sum = 0;
   for (unsigned i = 0; i < turns; ++i) {

@@ -2,7 +2,7 @@
 // A libcudart.so.12 over the simulated driver.
 #include "driver.h"
 
-// Not the last call: these functions stay on the stack, as NVIDIA's do.
+// Not tail calls: these functions stay on the stack, as NVIDIA's do.
 #define STAYS __asm__ volatile("" ::: "memory")
 
 extern "C" {

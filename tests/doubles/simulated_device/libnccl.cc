@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libnccl.so.2 whose kernels run on the simulated device. Only what ProcessGroupNCCL calls. As in
-// NCCL, nothing is checked across ranks; a host waits for others only where communicators are made.
+// A libnccl.so.2 whose kernels run on the simulated device. Contains only what ProcessGroupNCCL
+// calls. As in NCCL, nothing is checked across ranks, and a host waits for other ranks only when
+// communicators are made.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -47,7 +48,7 @@ std::uint64_t hash_of(const void* bytes, std::size_t size,
   return hash == 0 ? 1 : hash;
 }
 
-/// Until all ranks of it have come: sleeps, as the sockets of NCCL's bootstrap do.
+/// Blocks until all its ranks have arrived. Sleeps, as the sockets of NCCL's bootstrap do.
 __attribute__((noinline)) const Meeting* bootstrapInit(const Communicator& own, int color,
                                                        int key) {
   static std::atomic<int> next{0};
@@ -101,7 +102,7 @@ bool is_message(const Held& one) {
   return one.command.kind == Kind::kSend || one.command.kind == Kind::kReceive;
 }
 
-/// Messages of one communicator run at the same time, as one kernel; collectives one by one.
+/// Messages of one communicator run at the same time, as one kernel; collectives run one by one.
 void flush(std::vector<Held> all) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::vector<Command> commands{all[i].command};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of libnccl.so.2 that ProcessGroupNCCL calls, and torch's types in its words.
+// The functions of libnccl.so.2 that ProcessGroupNCCL calls, and the conversion of torch's types to
+// NCCL's.
 #pragma once
 
 #include <cstddef>

@@ -41,15 +41,15 @@ using Clock = std::chrono::steady_clock;
 using Recorder = FlightRecorder<at::cuda::CUDAEvent>;
 using WorkPtr = c10::intrusive_ptr<ProcessGroupNCCL::WorkNCCL>;
 
-/// So long a host stays for a call: more than a healthy one takes on a loaded machine.
+/// How long a host waits for a call: longer than a healthy call takes on a loaded machine.
 constexpr auto kStay = std::chrono::seconds(2);
 
-// Kept to the end of the process: the watchdog's thread outlives static objects.
+// Never destroyed: the watchdog's thread outlives static objects.
 std::mutex& mutex = *new std::mutex;
 std::deque<WorkPtr>& unfinished =
-    *new std::deque<WorkPtr>;  // their tensors live until the device is through with them
+    *new std::deque<WorkPtr>;  // keeps their tensors until the device has finished with them
 std::deque<WorkPtr>& unrecorded =
-    *new std::deque<WorkPtr>;  // ended, which the recorder has not been told
+    *new std::deque<WorkPtr>;  // ended, but not yet reported to the recorder
 
 void finish_what_ended() {
   std::vector<WorkPtr> ended;
@@ -203,7 +203,7 @@ void ProcessGroupNCCL::abort() {
   }
 }
 
-/// As torch's: a communicator is ended when its own kernels are through.
+/// Like torch's: a communicator is destroyed when its own kernels have completed.
 void ProcessGroupNCCL::shutdown() {
   for (auto& [key, comm] : comms_) {
     if (comm.comm != nullptr) {
@@ -277,8 +277,8 @@ c10::intrusive_ptr<Work> ProcessGroupNCCL::collective(OpType type, const char* n
                  false);
 }
 
-/// A message alone has a communicator of the two ranks, made when it is first needed; one of a
-/// batch that of the group.
+/// A single message has a communicator of the two ranks, made when it is first needed; a message of
+/// a batch uses that of the group.
 c10::intrusive_ptr<Work> ProcessGroupNCCL::pointToPoint(at::Tensor& tensor, int peer, OpType type) {
   const bool sends = type == OpType::SEND;
   const bool batch = coalescing_ > 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// c10d::ProcessGroupNCCL over the simulated device: torch's own name and stacks, on a build of
-// torch without CUDA. A host enqueues its calls and runs ahead; `wait` lets it stay for a moment,
-// so that healthy jobs compute right numbers, as long as no call is late.
+// c10d::ProcessGroupNCCL over the simulated device: the names and stacks of torch, with a build of
+// torch without CUDA. A host enqueues its calls and runs ahead; `wait` blocks it for a moment, so
+// that healthy jobs compute correct numbers as long as no call is late.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace at::cuda {
 
-/// Of a kernel's end on its stream.
+/// The end of a kernel on its stream.
 struct CUDAEvent {
   void* event = nullptr;
   CUDAEvent();
@@ -65,7 +65,7 @@ class ProcessGroupNCCL : public Backend {
     std::shared_ptr<at::cuda::CUDAEvent> end = std::make_shared<at::cuda::CUDAEvent>();
     std::vector<at::Tensor> inputs, outputs;
     std::function<void()>
-        finish;  // what the host does once it has come: copies out of a flat tensor
+        finish;  // what the host does after completion: copies out of a flat tensor
     std::optional<size_t> recorded;
     uint64_t sequence = 0;
     bool barrier = false;
@@ -149,7 +149,8 @@ class ProcessGroupNCCL : public Backend {
 
 namespace c10::cuda {
 
-/// Lets a host that needs a value wait for what the default stream waits for. Named as torch's own.
+/// Makes a host that needs a value wait for what the default stream waits for. Has the name of
+/// torch's function.
 void memcpy_and_sync();
 
 }  // namespace c10::cuda

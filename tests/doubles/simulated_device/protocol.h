@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rank and its simulated device share: a file that both map, with the queues of the rank's
-// streams in it. The device writes results into the rank's own memory, as a GPU does.
+// streams. The device writes results into the rank's own memory, as a GPU does.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,8 @@ namespace simulated {
 
 inline constexpr std::uint32_t kMagic = 0x53494d47;
 inline constexpr int kStreams = 32;
-inline constexpr std::uint64_t kQueue = 1024;  // launches that a driver takes before the host waits
+// Launches that a driver accepts before the host waits.
+inline constexpr std::uint64_t kQueue = 1024;
 inline constexpr int kMeetings = 128;
 
 enum class Kind : std::uint32_t {
@@ -21,10 +22,10 @@ enum class Kind : std::uint32_t {
   kReduceScatter,
   kSend,
   kReceive,
-  kWaitFor,  // until another stream of this rank has come to `count`
+  kWaitFor,  // until another stream of this rank has reached `count`
 };
 
-/// A kernel in a stream's queue. `together`: so many further commands run at the same time.
+/// A kernel in a stream's queue. `together`: this many further commands run at the same time.
 struct Command {
   Kind kind;
   std::int32_t peer;  // or root, or stream
@@ -43,12 +44,13 @@ struct Command {
 struct Stream {
   std::atomic<std::uint64_t> launched;
   std::atomic<std::uint64_t> done;
-  std::atomic<std::uint32_t> bell;  // a futex: rung at each launch
+  std::atomic<std::uint32_t> bell;  // a futex, woken at each launch
   std::atomic<std::uint32_t> used;
   Command queue[kQueue];
 };
 
-/// A rank waits in it until all ranks of a communicator have come. `state`: 0 free, 1 waits, 2 met.
+/// A rank waits in it until all ranks of a communicator have arrived. `state`: 0 free, 1 waiting, 2
+/// complete.
 struct Meeting {
   std::atomic<std::uint32_t> state;
   std::int32_t color;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a host needs a value of its device: item() and all that ends in it, tolist(), cpu(),
-// numpy(), equal(), nonzero(). The functions have the names that torch's own have for CUDA, and no
-// Python frame. What runs in data loading and in optimizers is the host's own, as with a GPU.
+// Functions in which a host needs a value from its device: item() and everything that ends in it,
+// tolist(), cpu(), numpy(), equal(), nonzero(). They have the names of torch's own functions for
+// CUDA, and no Python frame. Data loading and optimizers work on the host's memory.
 #include <Python.h>
 #include <string_view>
 
@@ -17,7 +17,7 @@
 
 namespace {
 
-/// The GIL is held.
+/// Call with the GIL held.
 bool is_of_the_host() {
   constexpr int kDepth = 12;
   bool host = false;
@@ -37,7 +37,7 @@ bool is_of_the_host() {
   return host;
 }
 
-/// Called without the GIL, or by a thread of autograd that has none.
+/// Call without the GIL, or on a thread of autograd that has none.
 void wait_as_the_device_demands() {
   if (cuStreamQuery(nullptr) == 0) {
     c10::cuda::memcpy_and_sync();
@@ -69,7 +69,7 @@ Tensor nonzero_cuda(const Tensor& self) {
   wait_as_the_device_demands();
   return nonzero_cpu(self);
 }
-/// Numbers that the host works with: torch's reducer copies its plan out of the device so.
+/// Numbers that the host works with: torch's reducer copies its plan from the device this way.
 Tensor& copy_to_host(Tensor& self, const Tensor& from, bool non_blocking) {
   if (!non_blocking && self.scalar_type() == kInt && from.scalar_type() == kInt) {
     wait_as_the_device_demands();
@@ -88,7 +88,7 @@ TORCH_LIBRARY_IMPL(aten, CPU, library) {
 
 namespace {
 
-PyObject* base = nullptr;  // torch._C.TensorBase, whose methods these stand before
+PyObject* base = nullptr;  // torch._C.TensorBase, whose methods these replace
 
 PyObject* after_waiting(PyObject* self, PyObject* arguments, PyObject* keywords, const char* name) {
   {
@@ -128,7 +128,7 @@ PyMethodDef readers[] = {
      METH_VARARGS | METH_KEYWORDS, nullptr},
 };
 
-/// Sets the methods on torch.Tensor; a method of C has no Python frame.
+/// Sets the methods on torch.Tensor. They are C methods, so that they have no Python frame.
 void stand_before(pybind11::object tensor) {
   auto* const type = reinterpret_cast<PyTypeObject*>(tensor.ptr());
   base = pybind11::object(pybind11::module_::import("torch._C").attr("TensorBase")).release().ptr();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that know their own stacks. Each goes down a chain of functions that unwinders find hard
-// (alloca, aligned locals, std::function, virtual calls) into a blocking call, and says its chain
-// on stdout: "TID innermost … outermost". "threads N" says how many such lines there will be. Ends
-// when stdin closes. Names begin with "chain_", so that a test can tell them from the libraries'
-// frames.
+// Threads that know their own stacks. Each calls a chain of functions that are difficult for
+// unwinders (alloca, aligned locals, std::function, virtual calls) and ends in a blocking call. It
+// prints its chain to stdout: "TID innermost … outermost". "threads N" says how many such lines
+// follow. Ends when stdin is closed. Names begin with "chain_", so that a test can tell them from
+// the libraries' frames.
 #include <alloca.h>
 #include <array>
 #include <condition_variable>
@@ -32,7 +32,7 @@ pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 
 thread_local std::vector<const char*> chain;  // outermost first
 
-/// Says the chain; called last before blocking.
+/// Prints the chain; called last before blocking.
 void say() {
   pthread_mutex_lock(&printing);
   std::printf("%ld", syscall(SYS_gettid));
@@ -46,7 +46,7 @@ void say() {
 
 }  // namespace
 
-// Plain names, never inlined, never left by a tail call: there is work after each call.
+// Plain names, never inlined and never left by a tail call: there is work after each call.
 #define CHAIN extern "C" __attribute__((noinline, noclone))
 
 CHAIN void chain_dispatch(unsigned seed, int depth, int leaf);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// look_target SCENE: a process in one of the states an observer must cope with. Says the pids and
-// tids a test needs on stdout. Ends when stdin closes.
+// look_target SCENE: a process in one of the states that an observer must handle. Prints the pids
+// and tids that a test needs. Ends when stdin is closed.
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -50,7 +50,7 @@ void spin() {
   pthread_create(&thread, nullptr, spin_for_ever, nullptr);
 }
 
-/// Waits that a stop would end with EINTR; each says how it ended, again and again.
+/// Waits that a ptrace stop would end with EINTR; each prints how it ended and starts again.
 void timed_waits() {
   std::thread([] {
     const int poller = epoll_create1(0);
@@ -85,7 +85,7 @@ void mutex_wait() {
   }).detach();
 }
 
-/// A child that has inherited a mutex held by a thread it does not have.
+/// A child that has inherited a mutex held by a thread which does not exist in it.
 void fork_with_held_lock() {
   static std::mutex held;
   std::thread holder([] {

@@ -17,7 +17,7 @@ TEST(Encoding, TakesTheMarkOfUtf8Off) {
 TEST(Encoding, ReadsUtf16OfBothOrders) {
   EXPECT_EQ(as_utf8(std::string("\xff\xfeP\0r\0\n\0", 8)), "Pr\n");
   EXPECT_EQ(as_utf8(std::string("\xfe\xff\0P\0r\0\n", 8)), "Pr\n");
-  // ä, the euro sign and a character behind U+FFFF, which has two halves.
+  // ä, the euro sign and a character above U+FFFF, which has two surrogates.
   EXPECT_EQ(as_utf8(std::string("\xff\xfe\xe4\0\xac\x20\x3d\xd8\x00\xde", 10)),
             "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
 }
@@ -25,7 +25,7 @@ TEST(Encoding, ReadsUtf16OfBothOrders) {
 TEST(Encoding, HalvesOfCharactersAreNoText) {
   EXPECT_EQ(as_utf8(std::string("\xff\xfe\x3d\xd8P\0", 6)), "\xef\xbf\xbdP");
   EXPECT_EQ(as_utf8(std::string("\xff\xfe\x00\xdeP\0", 6)), "\xef\xbf\xbdP");
-  EXPECT_EQ(as_utf8(std::string("\xff\xfeP\0\x3d\xd8", 6)), "P");  // cut
+  EXPECT_EQ(as_utf8(std::string("\xff\xfeP\0\x3d\xd8", 6)), "P");  // truncated
   EXPECT_EQ(as_utf8(std::string("\xff\xfeP\0r", 5)), "P");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives that `report` is given, also such as an enemy would write.
+// Archives given to `report`, including hostile ones.
 #include <filesystem>
 
 #include <gtest/gtest.h>

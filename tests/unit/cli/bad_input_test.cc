@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every wrong word and every wrong file gets a sentence that names it, the right exit status, and
-// leaves nothing behind.
+// For every wrong word and every wrong file there is a message that names it and the right exit
+// status; nothing is left behind.
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ using tests::TempDir;
 
 constexpr const char* kCapture = R"({"schema":"ddpdoctor.capture/1","job":{"world_size":2}})";
 
-/// One line or two, not empty, and about `name`.
+/// One or two lines, not empty, that mention `name`.
 void expect_refusal(const Ended& ended, int status, const std::string& name) {
   EXPECT_EQ(ended.status, status) << ended.err;
   EXPECT_TRUE(ended.err.starts_with("ddpdoctor: ")) << ended.err;
@@ -136,7 +136,7 @@ TEST(Attach, AZombieIsCalledOne) {
 TEST(Output, IsRefusedBeforeAnythingIsObserved) {
   const TempDir folder;
   const std::string capture = folder.write("good.json", kCapture);
-  const std::string nobody = "999999999";  // attach must not get as far as this pid
+  const std::string nobody = "999999999";  // attach must stop before it reaches this pid
   expect_refusal(ddpdoctor({"attach", nobody, "-o", folder.path("nowhere/x.json")}), kUsage,
                  "nowhere/x.json");
   expect_refusal(ddpdoctor({"report", capture, "-o", capture + "/x.json"}), kUsage,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check, clean, watch, help and what is close to a command, as a user types them.
+// check, clean, watch, help and mistyped commands, as a user types them.
 #include <filesystem>
 #include <fstream>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one detector says of a job, and stacks that many stories need.
+// The findings of one detector on a job, and stacks that many tests need.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline Findings asked(std::string_view kind, const model::JobModel& job) {
   return detector->detect(graph::examine(job));
 }
 
-/// The same job with everything listed the other way round.
+/// The same job with everything listed in reverse order.
 inline model::JobModel reversed(model::JobModel job) {
   for (model::Observation& observation : job.observations) {
     std::reverse(observation.processes.begin(), observation.processes.end());
@@ -31,7 +31,7 @@ inline model::JobModel reversed(model::JobModel job) {
   return job;
 }
 
-/// What a finding says, without its wording: for comparing two readings of one job.
+/// A finding without its wording: for comparing two diagnoses of one job.
 inline std::string essence(const Findings& findings) {
   std::string out;
   for (const Finding& finding : findings) {
@@ -45,7 +45,7 @@ inline std::string essence(const Findings& findings) {
   return out;
 }
 
-/// No finding that a person would act on.
+/// True if no finding is at least likely.
 inline bool nothing_likely(const Findings& findings) {
   return std::all_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.confidence == Confidence::kPossible;
@@ -69,7 +69,7 @@ inline const std::string kInBatchWait =
     "dataloader.py:1510 | "
     "py:main@/srv/train.py:20";
 
-/// Outer frames of a worker that was forked: its own start, then what its parent was doing.
+/// The outer frames of a forked worker: its own start, then what its parent was doing.
 inline const std::string kForkedWorker =
     "py:_worker_loop@/opt/site-packages/torch/utils/data/_utils/worker.py:349 | "
     "py:BaseProcess.run@/usr/lib/python3.11/multiprocessing/process.py:108 | "

@@ -60,7 +60,7 @@ TEST(CallbackCount, NamesTheLineSearchThatCallsItsClosureAnotherNumberOfTimes) {
 
 TEST(CallbackCount, BlamesNoOptimizerThatCallsItsClosureOnce) {
   EXPECT_TRUE(asked("divergent-branch", with_closure(kLineSearch, "adamw").build()).empty());
-  // Nor where the other side may have left the loop around it, or passed a test behind it.
+  // Silent too if the other cohort may have left the loop around it, or passed a check after it.
   std::string text = kLineSearch;
   text.replace(text.find("            dist.all_gather_object"), 12, "        ");
   EXPECT_TRUE(asked("divergent-branch", with_closure(text).build()).empty());

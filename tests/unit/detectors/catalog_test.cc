@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every detector.
+// Requirements on every detector.
 #include <string_view>
 
 #include <gtest/gtest.h>

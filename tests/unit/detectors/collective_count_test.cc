@@ -31,10 +31,10 @@ TEST(CollectiveCount, NamesTheRankWithOneKeyMore) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
   EXPECT_TRUE(findings[0].summary.ends_with("each iteration calls all_reduce"))
-      << findings[0].summary;  // not what the others are waiting in
+      << findings[0].summary;  // not the call in which the others are waiting
 }
 
-/// Rank 1 is in a call within this loop, the others are behind it.
+/// Rank 1 is in a call within this loop, the others are after it.
 Findings asked_of_loop(std::string_view kind, const std::string& loop, const std::string& call) {
   JobBuilder builder = job();
   builder.ranks(3)
@@ -104,7 +104,7 @@ TEST(CollectiveCount, LeavesLoopsOverBatchesToUnevenInputs) {
   EXPECT_EQ(asked("uneven-inputs", builder.build()).size(), 1U);
 }
 
-// All go round the loop of steps equally often: who waits in it made a call more in some step.
+// All run the loop of steps equally often: a rank that waits in it made one more call in some step.
 JobBuilder filtered(const std::string& bound) {
   const std::string text = R"(
 STEPS = 300

@@ -84,7 +84,7 @@ TEST(CollectiveOrder, IsOnlyPossibleWhenAMemberIsUnobserved) {
   EXPECT_TRUE(nothing_likely(asked("collective-order", builder.build())));
 }
 
-/// As Python-only dumps tell it: no argument of any frame, and all are in one operation.
+/// As in Python-only dumps: no arguments of frames, and all are in one operation.
 JobBuilder dumped(const std::string& source, const char* mine, const char* theirs) {
   JobBuilder builder = job();
   builder.ranks(2).source(kTrain, source);
@@ -114,7 +114,7 @@ TEST(CollectiveOrder, IsSilentWhereTwoLinesAreOfTwoOperations) {
   EXPECT_TRUE(asked("collective-order", builder.build()).empty());
 }
 
-/// As gloo's dumps tell it: no stacks, no places, and nobody says who is in group 2.
+/// As in gloo's dumps: no stacks, no lines, and the members of group 2 are unknown.
 JobBuilder recorded(const std::string& operation_of_3) {
   using model::CallState;
   JobBuilder builder = job();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks in collectives, and a job that trains: what the tests of the collective family tell.
+// Stacks in collectives, and a training job: shared by the tests of the collective detectors.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ inline std::string site(const std::string& function, const std::string& text) {
   return function + "@" + kTrain + "~" + text;
 }
 
-/// The `for` loops of the user's function with this name, outermost first, in every look.
+/// The `for` loops of the user's function with this name, outermost first, in every snapshot.
 inline void put_loops(model::JobModel& told, model::Rank rank, const std::string& function,
                       const std::vector<model::Iteration>& loops) {
   for (model::Observation& look : told.observations) {
@@ -82,7 +82,7 @@ inline model::JobModel records_reversed(model::JobModel told) {
   return told;
 }
 
-/// The job as it would look while it runs.
+/// The job as it would appear while it runs.
 inline model::JobModel moving(model::JobModel told) {
   told.progress = model::Progress::kMoving;
   return told;

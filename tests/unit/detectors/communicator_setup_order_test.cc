@@ -20,7 +20,7 @@ std::string making(const std::string& setup, const std::string& operation, const
 const std::string kRefit = "py:refit@/srv/sync.py:20 | py:main@/srv/train.py:9";
 const std::string kStep = "py:step@/srv/train.py:30 | py:main@/srv/train.py:8";
 
-/// Rank 0 splits the world for a group of its own; the others train on.
+/// Rank 0 splits the world to make a group of its own; the others continue training.
 JobBuilder told() {
   JobBuilder builder = job();
   builder.ranks(4).backend("nccl").group("1", {0}, "refit");

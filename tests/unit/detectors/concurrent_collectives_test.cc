@@ -24,7 +24,7 @@ TEST(ConcurrentCollectives, SaysThreadsThatHaveNoNumberByName) {
   model::JobModel job = told().build();
   for (model::Process& process : job.observations.back().processes) {
     for (model::Thread& thread : process.threads) {
-      thread.tid = -739209519;  // stands for an address in a dump of faulthandler
+      thread.tid = -739209519;  // an address, as in a dump of faulthandler
       thread.name = "0x00007f5ae2e266c0";
     }
   }
@@ -46,7 +46,7 @@ TEST(ConcurrentCollectives, IsSilentWhenTheThreadHasAGroupOfItsOwn) {
   EXPECT_TRUE(asked("concurrent-collectives", builder.build()).empty());
 }
 
-/// The second thread is of a library, and no argument names a group.
+/// The second thread belongs to a library, and no argument names a group.
 JobBuilder library_thread(const tests::Who& who) {
   JobBuilder builder = job();
   builder.ranks(2).stack(kAll, in("barrier", "py:main@/srv/train.py:20"));

@@ -20,7 +20,7 @@ TEST(CopyOnWriteGrowth, IsNeverMoreThanAResemblance) {
   EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
 }
 
-/// Two workers copied so much in half a second and share so much still.
+/// Two workers have copied this much in half a second and still share this much.
 model::JobModel measured(double copied, double shared, double room) {
   auto told = job().ranks(1).stack(0, kInBatchWait).worker(0, kIdleWorker).worker(0, kIdleWorker);
   for (const pid_t pid : {worker_pid(0, 0), worker_pid(0, 1)}) {

@@ -20,7 +20,7 @@ CallStory message(const std::string& operation, model::Rank peer, std::int64_t s
           .state = state};
 }
 
-/// Rank 0 sends these sizes to rank 1, which receives those; the first `done` of each are over.
+/// Rank 0 sends these sizes to rank 1, which receives those; the first `done` of each are complete.
 JobBuilder told(const std::vector<std::int64_t>& sent, const std::vector<std::int64_t>& received,
                 std::size_t done = 0) {
   JobBuilder builder = job();

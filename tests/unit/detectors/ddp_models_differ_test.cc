@@ -51,7 +51,7 @@ def main():
     dist.broadcast(size, 0)
 )";
 
-/// Calls of the constructor at one line: how many parameters, their shapes, and their values.
+/// Calls of the constructor at one line: the number of parameters, their shapes, and their values.
 JobBuilder built(int world, const std::string& at = "model = DDP") {
   JobBuilder builder = job();
   builder.ranks(world).source(kTrain, kWraps).ended();

@@ -204,7 +204,7 @@ TEST(DeadRank, OnlySuspectsAnAbortAfterTheWorkIsDone) {
   ASSERT_EQ(ending.size(), 1u);
   EXPECT_EQ(ending[0].confidence, Confidence::kPossible);
   EXPECT_EQ(told("free(): invalid pointer\n", 1).at(0).confidence, Confidence::kCertain);
-  for (const Finding& finding : told(kAtExit, 2)) {  // its second call is open
+  for (const Finding& finding : told(kAtExit, 2)) {  // its second call is not complete
     EXPECT_NE(finding.confidence, Confidence::kPossible);
   }
 }
@@ -253,7 +253,7 @@ TEST(DeadRank, DoesNotTakeAProcessWithoutPidForTheAbsentRank) {
       process.pid = process.pid == 777 ? 0 : process.pid;
     }
   }
-  EXPECT_FALSE(asked(kKind, told).at(0).details.contains("pid"));  // only absent
+  EXPECT_FALSE(asked(kKind, told).at(0).details.contains("pid"));  // absent is all that is known
 }
 
 TEST(DeadRank, IsSilentOnAnEndedChildThatIsNoRank) {

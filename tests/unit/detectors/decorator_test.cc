@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decorator of the user's lets some ranks only into a function: its own test is the decision.
+// A decorator of the user lets only some ranks into a function: the condition in the decorator is
+// the cause.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"

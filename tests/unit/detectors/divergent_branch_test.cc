@@ -41,7 +41,7 @@ struct Decider {
   const char* setting;
   const char* condition;
   const char* expected;
-  const char* word;  // of the fix
+  const char* word;  // in the fix
 };
 
 void PrintTo(const Decider& one, std::ostream* out) {
@@ -262,7 +262,7 @@ TEST(DivergentBranch, TakesStepCountersForAlikeOnAllRanks) {
   EXPECT_TRUE(counted("step % 10 == 0").empty());
   EXPECT_TRUE(counted("step % val.every == 0").empty());
   EXPECT_TRUE(counted("self.n % self.often == 0").empty());
-  EXPECT_TRUE(counted("self.seen % self.often == 0").empty());  // one answer for both
+  EXPECT_TRUE(counted("self.seen % self.often == 0").empty());  // one result for both ranks
   EXPECT_FALSE(counted("step % often(x) == 0").empty());
   EXPECT_FALSE(counted("len(seen) % often == 0").empty());
 }

@@ -30,7 +30,7 @@ TEST(DuplicateRank, NamesTheVariableThatToldTheRankOrNone) {
   const auto evidence = [](const std::string& name) {
     JobBuilder builder = job();
     builder.ranks(2).stack(0, kInBarrier).absent(1);
-    builder.environment(0, "RANK", "");  // which the builder gives to all
+    builder.environment(0, "RANK", "");  // set by the builder on all ranks
     if (!name.empty()) {
       builder.environment(0, name, "0");
     }

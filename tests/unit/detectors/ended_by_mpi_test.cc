@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that call MPI_Abort, calls of MPI that fail, and what MPI says of both.
+// Ranks that call MPI_Abort, calls of MPI that fail, and MPI's messages about both.
 #include "collector/detectors/partings/ended_by_mpi.h"
 
 #include "collector/detectors/evidence/mpi_words.h"

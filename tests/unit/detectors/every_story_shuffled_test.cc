@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every job that the tests of this program tell is told twice more: listed backwards, and with its
-// ranks numbered anew. Each detector must say the same of it, about the ranks of the same role.
+// Every job built by the tests of this program is diagnosed twice more: listed in reverse order,
+// and with its ranks renumbered. Each detector must report the same, about the corresponding ranks.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Kind, confidence and ranks of every finding, in no order; ranks numbered anew when `world` > 0.
+/// Kind, confidence and ranks of every finding, in any order; ranks renumbered if `world` > 0.
 std::vector<std::string> said(const model::JobModel& job, int world) {
   const graph::Examination examination = graph::examine(job);
   std::vector<std::string> out;
@@ -45,7 +45,7 @@ class Shuffled : public testing::Environment {
   }
 };
 
-// The framework owns it. It runs after the last test of the program.
+// Owned by the framework. Runs after the last test of the program.
 const testing::Environment* const kShuffled = testing::AddGlobalTestEnvironment(new Shuffled);
 
 TEST(EveryStory, IsToldAgainAfterTheLastTest) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 1 ends with an exception that its log quotes: what every kind that is read from a message
-// must say.
+// Rank 1 ends with an exception that is in its log: requirements on every kind that is recognized
+// by a message.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace ddpdoctor::detectors {
 
 inline constexpr std::string_view kInModule = "/opt/site-packages/torch/nn/modules/module.py";
 
-/// Rank 1's log, ending with this message ("ValueError: …"), which a library raises in this file.
+/// Rank 1's log, ending with this message ("ValueError: …"), raised by a library in this file.
 inline std::string traceback_ending(std::string_view message, std::string_view file = kInModule) {
   return R"log([rank1]: Traceback (most recent call last):
 [rank1]:   File "/srv/train.py", line 40, in <module>
@@ -21,7 +21,7 @@ inline std::string traceback_ending(std::string_view message, std::string_view f
          std::string(file) + "\", line 1500, in forward\n[rank1]: " + std::string(message) + "\n";
 }
 
-/// The rank, and the innermost line that is the user's, with a fix.
+/// The rank, and the innermost user line, with a fix.
 inline void expect_rank_and_line(std::string_view kind, std::string_view message,
                                  std::string_view file = kInModule) {
   const Findings findings = asked(kind, tests::job()
@@ -46,7 +46,7 @@ inline void expect_silence_on_other_messages(std::string_view kind) {
                   .empty());
 }
 
-/// A message in the log of a job that goes on is at most possible.
+/// A message in the log of a job that continues is at most possible.
 inline void expect_doubt_when_survived(std::string_view kind, std::string_view message) {
   EXPECT_TRUE(nothing_likely(asked(kind, tests::job()
                                              .ranks(2)

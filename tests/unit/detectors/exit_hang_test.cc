@@ -82,7 +82,7 @@ TEST(ExitHang, BlamesAFunctionThatWasRegisteredWithAtexit) {
   EXPECT_EQ(findings[0].locations.at(0).line, 8);
 }
 
-/// All ranks have ended; process 800 started them and joins a thread that stands in `frame`.
+/// All ranks have ended; process 800 started them and joins a thread that is in `frame`.
 JobBuilder launcher_that_joins(const std::string& frame, std::optional<double> limit) {
   JobBuilder builder = job().ranks(2).exited(0, 0).exited(1, 0);
   ThreadStory exporter{.stack = frame, .name = "exporter"};
@@ -97,7 +97,7 @@ JobBuilder launcher_that_joins(const std::string& frame, std::optional<double> l
   return builder;
 }
 
-/// The ranks' parent is process 800.
+/// Makes process 800 the ranks' parent.
 Findings asked_of_launcher(const JobBuilder& builder) {
   model::JobModel told = builder.build();
   for (model::Observation& look : told.observations) {
@@ -147,7 +147,7 @@ TEST(ExitHang, IsSilentOnALauncherWhoseThreadWaitsWithALimitAndComesToAnEnd) {
   EXPECT_TRUE(asked_of_launcher(builder).empty());
 }
 
-/// The launcher is past its program and waits for a thread that a line of its starts.
+/// The launcher has finished its program and waits for a thread started by one of its lines.
 Findings asked_of_launcher_with(const std::string& thread, const std::string& start,
                                 std::optional<double> limit) {
   JobBuilder builder = job().ranks(2).exited(0, 0).exited(1, 0);
@@ -198,7 +198,7 @@ TEST(ExitHang, IsPossibleOfAProgramOfWhichNoRankWasSeen) {
   EXPECT_EQ(findings[0].locations.at(0).line, 5);
 }
 
-/// Ranks whose feeder threads write to their parent, which stands in `parent`.
+/// Ranks whose feeder threads write to their parent, which is in `parent`.
 Findings ranks_with_feeders(const ThreadStory& parent) {
   JobBuilder builder = job().ranks(2).stack(
       kAll,
@@ -225,7 +225,7 @@ TEST(ExitHang, IsNoMoreThanPossibleWhileTheParentStillReadsTheQueue) {
   const auto below_torchrun = ranks_with_feeders(
       {.stack = "native:clock_nanosleep@libc.so.6 | "
                 "py:_invoke_run@/x/site-packages/torch/distributed/elastic/agent/server/api.py:930",
-       .state = 'R'});  // it looks up ten times a second
+       .state = 'R'});  // it polls ten times a second
   ASSERT_EQ(below_torchrun.size(), 1u);
   EXPECT_EQ(below_torchrun[0].confidence, Confidence::kLikely);
 }

@@ -37,8 +37,8 @@ TEST(ExtraRankInCollective, IsOnlyPossibleWhenARankIsUnobserved) {
   EXPECT_TRUE(nothing_likely(asked("extra-rank-in-collective", builder.build())));
 }
 
-// Rank 3 waits for rank 4, which is lost; so #6 of its other group does not end, in which all are.
-// Rank 2 has launched #7 there, too.
+// Rank 3 waits for rank 4, which has died; so #6 of its other group, of which all are members, does
+// not end. Rank 2 has launched #7 there, too.
 TEST(ExtraRankInCollective, IsSilentWhereTheCallIsOnlyLaunchedBehindAnOpenOne) {
   const auto open = [](std::string group, std::int64_t sequence, double time) {
     return tests::CallStory{.operation = "all_reduce",
@@ -82,7 +82,7 @@ TEST(ExtraRankInCollective, IsSilentWhereTheCallIsAheadOfTheOthers) {
   const Findings findings = asked("missing-rank", plain.build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1, 2}));
-  // Not where a condition leads there, or where it lies behind the others.
+  // Silent if the line is under a condition, or after the line of the others.
   for (const char* gather : {"        if flag:\n            dist.all_gather(out, x)\n",
                              "        break\n    dist.all_gather(out, x)\n    for i in other:\n"}) {
     EXPECT_TRUE(asked("missing-rank", polling(gather).build()).empty()) << gather;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four ranks in one all_reduce, rank 2 with another value of one field: what every kind that
-// compares a field must say.
+// Four ranks in one all_reduce, rank 2 with another value in one field: requirements on every kind
+// that compares a field.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace ddpdoctor::detectors {
 
-/// A kind, the field of the call that it compares, and two values of it.
+/// A kind, the field of the call that it compares, and two values of the field.
 struct FieldStory {
   std::string_view kind;
   std::string tests::CallStory::* field;

@@ -40,7 +40,7 @@ TEST(ForkAfterOpenmp, BlamesTheLineInTheChildThatEntersTheDeadTeam) {
   EXPECT_EQ(std::get<std::int64_t>(findings[0].details.at("pid")), 777);
 }
 
-/// The same stack without multiprocessing's way into a forked child.
+/// The same stack without multiprocessing's frames of a forked child.
 std::string hiding_the_fork(std::string stack) {
   const std::string fork = "popen_fork.py";
   return stack.replace(stack.find(fork), fork.size(), "popen_other.py");
@@ -117,7 +117,8 @@ model::JobModel dumped_by(std::string_view tool) {
 
 TEST(ForkAfterOpenmp, ATeamBarrierWithoutATeamIsProofEnoughWhereNativeThreadsAreShown) {
   EXPECT_EQ(asked("fork-after-openmp", dumped_by("gdb")).size(), 1u);
-  EXPECT_TRUE(asked("fork-after-openmp", dumped_by("py-spy")).empty());  // hides such threads
+  // This tool does not show such threads.
+  EXPECT_TRUE(asked("fork-after-openmp", dumped_by("py-spy")).empty());
 }
 
 TEST(ForkAfterOpenmp, IsOnlyPossibleWhenAThreadCouldNotBeRead) {

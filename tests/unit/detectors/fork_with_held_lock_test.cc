@@ -61,7 +61,7 @@ TEST(ForkWithHeldLock, KnowsAUsersLockByItsSourceLine) {
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
 }
 
-/// A library's helper thread of the parent, and a child that asks it for something.
+/// A helper thread of a library in the parent, and a child that sends it a request.
 JobBuilder asks_a_thread(const std::string& file_in_child) {
   const std::string packages = "/venv/lib/python3.11/site-packages/tracker/";
   return story({.stack = "native:__futex_abstimed_wait_common64@libc.so.6 | "

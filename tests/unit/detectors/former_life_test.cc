@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that was started again and then found nobody to connect to.
+// A job that was restarted and then found no peer to connect to.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/asked.h"
@@ -15,7 +15,7 @@ std::string raised(int line, const std::string& exception) {
 const std::string kRefused = "RuntimeError: Gloo connectFullMesh failed with [pair.cc:152] refused";
 const std::string kOwn = "KeyError: 'embedding'";
 
-/// What ranks 0 and 2 wrote in the present life, and rank 2 in a former one.
+/// What ranks 0 and 2 wrote in the current attempt, and rank 2 in a previous one.
 Findings told(const std::string& first, const std::string& second, const std::string& former) {
   tests::JobBuilder builder = tests::job();
   builder.ranks(3).exited(tests::kAll, 1).ended();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training as a generator of events: its last event parts no ranks, the end of its loop does.
+// Training as a generator of events: ranks do not diverge at its last event, but at the end of its
+// loop.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -7,7 +8,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// `in_loop` and `behind` are what the generator gives out.
+/// `in_loop` and `behind` are what the generator yields.
 JobBuilder told(const std::string& in_loop, const std::string& behind) {
   const std::string source =
       "def training(source):\n  while (batch := source()) is not None:\n"

@@ -61,7 +61,7 @@ model::JobModel log_of(const std::string& text) {
   return builder.log({}, text).build();
 }
 
-/// The one finding about a log that holds nothing else.
+/// The only finding on a log that contains nothing else.
 Finding told(const std::string& text) {
   const auto findings = asked(kKind, log_of(text));
   EXPECT_EQ(findings.size(), 1U) << text;

@@ -14,7 +14,8 @@ def main():
     dist.broadcast(norm, 0)
 )";
 
-/// Rank 0 is behind the loop; `micro` is what the loop enters around its backward, in another file.
+/// Rank 0 is after the loop; `micro` is the context that the loop enters around its backward, in
+/// another file.
 Findings with_own_sync(std::string_view kind, const std::string& micro) {
   JobBuilder builder = job();
   builder.ranks(2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An epoch that is one statement: consume(map(step, loader)).
+// An epoch in one statement: consume(map(step, loader)).
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -7,7 +7,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Rank 0 is in the barrier behind `statement`, rank 1 in the backward of a step below it.
+/// Rank 0 is in the barrier after `statement`, rank 1 in the backward of a step called by it.
 JobBuilder told(const std::string& statement, const std::string& before = "",
                 const std::string& indent = "  ", std::int64_t steps = 20) {
   const std::string source = "def step(model, batch):\n  model(batch).backward()\n\ndef main():\n" +
@@ -45,8 +45,8 @@ TEST(HiddenLoop, IsNotToldOfAnEpochAmongOthers) {
   EXPECT_TRUE(asked("uneven-inputs", job).empty());
 }
 
-/// Calls at `line` of every execution of `statement`: three, and on rank 1 one more now, where the
-/// others are in the barrier behind it.
+/// Calls at `line` in every execution of `statement`: three, and one more on rank 1 now, where the
+/// others are in the barrier after it.
 model::JobModel at_a_line(const std::string& statement, const std::string& library = {},
                           const std::string& caller = "stats()") {
   const std::string source = "def stats():\n  " + statement +

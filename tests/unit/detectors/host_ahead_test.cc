@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts that ran ahead of their devices, as on the simulated device: where a host is says little,
-// what its device is stuck in says more, and the source behind it the rest.
+// Hosts that ran ahead of their devices, as on the simulated device: a host's line says little, the
+// call in which its device waits says more, and the source around both completes it.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -64,7 +64,7 @@ TEST(HostAhead, AMessageWhoseCommunicatorIsBeingMadeIsNotMatched) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
 }
 
-/// All hosts wait for one value; the loop around that line has `test` in it.
+/// All hosts wait for one value; the loop around that line contains the condition `test`.
 JobBuilder at_one_line(const std::string& test, const std::string& more = {}) {
   JobBuilder builder = job();
   builder.ranks(3).backend("nccl").state(kAll, 'R').looked_once();
@@ -133,7 +133,7 @@ TEST(HostAhead, WithoutADecisionOrWhileTheJobMovesNothingIsTold) {
   }
 }
 
-/// All ranks wait in the gather at the end of `body`, which is the loop of main().
+/// All ranks wait in the gather at the end of `body`, which is the body of main()'s loop.
 JobBuilder in_the_gather(const std::string& body, const std::string& more = {}) {
   JobBuilder builder = job();
   builder.ranks(3).backend("nccl").looked_once();

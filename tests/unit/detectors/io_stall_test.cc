@@ -169,7 +169,7 @@ TEST(IoStall, NamesAProgramBesideTheRanksThatDoesNotServe) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
   EXPECT_NE(findings[0].evidence.at(0).text.find("process 7900 (sleep 500)"), std::string::npos);
-  EXPECT_TRUE(asked(kKind, told(kLauncherPid, 20)).empty());  // a pause: it may read on
+  EXPECT_TRUE(asked(kKind, told(kLauncherPid, 20)).empty());  // a pause: it may continue reading
   EXPECT_TRUE(asked(kKind, told(pid_of(1), 400)).empty());    // rank 1 keeps it waiting
 }
 

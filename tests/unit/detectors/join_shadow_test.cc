@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A collective of the user's own inside torch's Join, when one rank has no more data.
+// A collective of the user inside torch's Join, when one rank has no more data.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A running job that keeps the tensors of its DataLoader under the file_system strategy.
+// A running job that keeps the tensors of its DataLoader with the file_system strategy.
 #include "collector/model/kept_segments.h"
 #include "tests/unit/detectors/asked.h"
 
@@ -38,7 +38,7 @@ model::Fact kept(std::int64_t count, double time, const std::string& oldest = "/
                      {"bytes_free", std::int64_t{1} << 40}}};
 }
 
-/// Rank 1 had `before` segments and has `now`, two seconds later.
+/// Rank 1 had `before` segments and has `now` two seconds later.
 Findings told(std::int64_t before, std::int64_t now, const std::string& body,
               const std::string& oldest = "/dev/shm/torch_1") {
   model::JobModel job = tests::job()

@@ -82,7 +82,7 @@ TEST(LockDeadlock, LocksOfOneSpellingInTwoClassesAreTwoLocks) {
                                                     "py:Buffer.add@/srv/train.py:8"})
                        .build());
   ASSERT_EQ(findings.size(), 1u);
-  ASSERT_EQ(findings[0].locations.size(), 3u);  // both threads, and the rank that waits
+  ASSERT_EQ(findings[0].locations.size(), 3u);  // both threads, and the waiting rank
   EXPECT_EQ(findings[0].locations[1].line, 12);
   EXPECT_EQ(findings[0].fix.find("RLock"), std::string::npos) << findings[0].fix;
 }
@@ -107,7 +107,7 @@ class Meter:
 
 TEST(LockDeadlock, ASignalHandlerIsCalledByNobody) {
   const std::string tick = "py:Meter._tick@/srv/train.py:10 | ";
-  for (const std::string& handlers : {tick, tick + tick}) {  // the timer goes off again in it
+  for (const std::string& handlers : {tick, tick + tick}) {  // the timer fires again in the handler
     const auto findings =
         asked(kKind, job()
                          .ranks(2)
@@ -135,7 +135,7 @@ TEST(LockDeadlock, AFunctionThatIsCalledIsNoSignalHandler) {
   EXPECT_NE(findings[0].fix.find("RLock, or"), std::string::npos) << findings[0].fix;
 }
 
-/// Rank 0 wants the lock that a thread of its own holds, at this line of the source.
+/// Rank 0 waits for a lock that another of its threads holds, at this line of the source.
 model::JobModel wants_a_held_lock(std::optional<double> limit) {
   constexpr std::string_view kHeld = R"(
 class Index:
@@ -292,7 +292,7 @@ TEST(LockDeadlock, RanksThatWaitForOneHolderAreOneDeadlock) {
   EXPECT_NE(findings[0].evidence.front().text.find("/cache/v.lock"), std::string::npos);
 }
 
-/// Rank 0 tries to lock a database that rank 1 has; rank 1 stands in `holder`.
+/// Rank 0 tries to lock a database that rank 1 has locked; rank 1 is in `holder`.
 JobBuilder database(const std::string& holder) {
   JobBuilder builder = job();
   builder.ranks(2)

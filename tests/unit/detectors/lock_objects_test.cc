@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks of Python by their objects: what a function calls a lock says nothing.
+// Python locks are identified by their objects, not by the names that functions use for them.
 #include <algorithm>
 
 #include "collector/model/observed_values.h"
@@ -30,7 +30,7 @@ const std::string kLock =
     "native:__futex_abstimed_wait_common64@libc.so.6 | "
     "native:PyThread_acquire_lock_timed@python3.11 | ";
 
-/// The same two locks, each function by names of its own.
+/// The same two locks, with different names in each function.
 constexpr std::string_view kOtherNames = R"(
 def flush(self):
     with self.first_lock:

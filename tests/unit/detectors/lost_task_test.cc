@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rank-raised: a task of asyncio that failed unseen.
+// rank-raised: an asyncio task that failed unnoticed.
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {
@@ -9,7 +9,7 @@ using namespace ddpdoctor::tests;
 
 constexpr std::string_view kKind = "rank-raised";
 
-/// Rank 1 waits in asyncio's event loop, and a task of it has failed.
+/// Rank 1 waits in asyncio's event loop, and one of its tasks has failed.
 JobBuilder in_event_loop() {
   return job()
       .ranks(2)

@@ -32,7 +32,7 @@ TEST(MasterUnreachable, NamesTheStrangerOnThePort) {
   EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1}));
 }
 
-/// Rank 0 is gone; rank 1 runs train.py and waits at a port that process 42 holds.
+/// Rank 0 has exited; rank 1 runs train.py and waits at a port that process 42 holds.
 JobBuilder held_by(const std::string& command) {
   JobBuilder builder = job();
   builder.ranks(2)
@@ -194,7 +194,7 @@ TEST(MasterUnreachable, KnowsTheServerThatIsAClientItself) {
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
   EXPECT_NE(findings[0].summary.find("127.0.0.1:31257"), std::string::npos);
   EXPECT_NE(findings[0].fix.find("env://"), std::string::npos);
-  // In the store it waits for the other ranks, which it can reach.
+  // In the store it waits for the other ranks, so the store is reachable.
   EXPECT_TRUE(asked(kKind, told("native:c10d::TCPStore::waitForWorkers | ")).empty());
 }
 

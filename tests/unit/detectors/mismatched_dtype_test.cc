@@ -78,7 +78,7 @@ def main():
     print(rank, auc.compute())
 )";
 
-/// Two ranks gather below the line with `compute`; rank 0 passes `other`.
+/// Two ranks gather under the line with `compute`; rank 0 passes `other`.
 Findings of_metric(const std::string& text, const std::string& other, const std::string& compute) {
   JobBuilder builder = job();
   builder.ranks(2).source(kTrain, text);

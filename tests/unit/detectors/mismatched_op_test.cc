@@ -73,8 +73,8 @@ TEST(MismatchedOp, ATieIsBrokenByWhatTheLineCallsElsewhere) {
   }
 }
 
-/// Two ranks that train for some steps; then one is in a hook that nobody was in before, the other
-/// at the start of the next epoch.
+/// Two ranks train for some steps; then one is in a hook that no rank was in before, the other at
+/// the start of the next epoch.
 JobBuilder hooked(model::Rank guilty, std::int64_t first = 1) {
   constexpr const char* kHooks = R"(
 def fit(self):

@@ -34,7 +34,7 @@ TEST(MismatchedRoot, ReadsTheArgumentsOfTheBlockedCalls) {
 
 constexpr std::string_view kShare = "py:share@/srv/train.py:5";
 
-/// Rank 1 was let through the first call and stands in the next one, on the same line.
+/// Rank 1 has completed the first call and is in the next one, on the same line.
 JobBuilder let_through(const std::string& second_root) {
   JobBuilder builder = job();
   builder.ranks(3)
@@ -59,7 +59,7 @@ TEST(MismatchedRoot, WhoIsThroughGotItsDataFromTheOneThatSends) {
   builder.ranks(3)
       .stack({0}, in("broadcast", std::string(kShare), "src=2"))
       .stack({1}, in("broadcast", std::string(kShare), "src=1"))
-      .stack({2}, in("broadcast", std::string(kShare), "src=2"));  // of its next round
+      .stack({2}, in("broadcast", std::string(kShare), "src=2"));  // of its next iteration
   for (const model::Rank rank : {0, 1, 2}) {
     builder.call(rank, {.operation = "broadcast", .sequence = 9, .site = "share@/srv/train.py:5"});
   }

@@ -59,7 +59,7 @@ TEST(MismatchedShape, OfTwoNamesTheOneWhoseLineNeverPassedThisSizeBefore) {
     const Findings findings = asked("mismatched-shape", builder.build());
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].culprits, model::RankSet{guilty});
-    builder.all_reduce(kAll, 5, 72, site);  // the line passes it elsewhere
+    builder.all_reduce(kAll, 5, 72, site);  // the line passes the value on
     EXPECT_TRUE(asked("mismatched-shape", builder.build()).at(0).culprits.empty());
   }
 }
@@ -101,7 +101,7 @@ class Eval:
     def end(self):
         return self.precision.compute()
 )");
-  for (const model::Rank rank : {0, 1, 2}) {  // the number of dimensions of what follows
+  for (const model::Rank rank : {0, 1, 2}) {  // the number of dimensions of the next tensor
     builder.call(rank, {.operation = "all_gather",
                         .sequence = 2,
                         .site = site("Eval.end", "compute()"),
@@ -194,7 +194,7 @@ TEST(MismatchedShape, DoubtsGloosWordsWhileTheJobMoves) {
           .empty());
 }
 
-/// Rank 0 aborted in its second recv; rank 1 sent this many elements then.
+/// Rank 0 aborted in its second recv; rank 1 sent this many elements in that call.
 model::JobModel aborted_in_recv(std::int64_t sent, bool complete = true) {
   const auto message = [](std::string operation, std::int64_t sequence, std::int64_t count,
                           model::Rank peer, int line) {

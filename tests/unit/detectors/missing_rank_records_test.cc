@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Missing ranks as records alone tell of them: dumps without stacks, several groups.
+// Missing ranks from records alone: dumps without stacks, several groups.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -48,7 +48,7 @@ TEST(MissingRank, WhoIsThroughWithTheCallHasJoinedIt) {
   EXPECT_TRUE(found(model::CallState::kFailed).empty());
 }
 
-/// As NCCL's dumps tell it: in two groups of one kind a rank is past its newest call.
+/// As in NCCL's dumps: in two groups of the same kind, a rank is past its newest call.
 Finding of_two_groups(std::int64_t number_of_second) {
   JobBuilder builder = job();
   builder.ranks(8).group("1", {0, 1, 2, 3}, "experts").group("2", {4, 5, 6, 7}, "experts");
@@ -92,8 +92,8 @@ model::JobModel only_records(JobBuilder& builder) {
   return told;
 }
 
-/// Four ranks in two groups of two; rank 3 is lost. Rank 1 waits in the world for it, and so rank 0
-/// waits for rank 1.
+/// Four ranks in two groups of two; rank 3 has died. Rank 1 waits for it in the world group, so
+/// rank 0 waits for rank 1.
 JobBuilder lost_in_two_groups() {
   JobBuilder builder = job();
   builder.ranks(4).backend("nccl").group("1", {0, 1}, "tp").group("2", {2, 3}, "tp");

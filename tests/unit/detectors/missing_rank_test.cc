@@ -41,7 +41,7 @@ TEST(MissingRank, SaysWhereTheRankIsInstead) {
             std::string::npos);
 }
 
-/// Rank 1 waits in these frames, called at its own line, and not in the collective.
+/// Rank 1 waits in these frames, called from its own line, not in the collective.
 Finding asked_of_wait(const std::string& frames, std::optional<model::WaitsOn> wait = {}) {
   JobBuilder builder = told();
   builder.stack(1, frames + " | " + at("main", "    wait_for_config()"));
@@ -103,7 +103,7 @@ TEST(MissingRank, WorksFromStacksAlone) {
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
 }
 
-/// `loss.item()`: the host stops until its stream has run, and the stream waits in a collective.
+/// `loss.item()`: the host waits for its stream, and the stream waits in a collective.
 constexpr const char* kItem =
     "native:cudaStreamSynchronize | native:at::native::_local_scalar_dense_cuda | "
     "py:train@/srv/train.py:9";

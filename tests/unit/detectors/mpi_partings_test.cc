@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that go on from a call with a root, methods of mpi4py, communicators of one split, and
+// Ranks that continue after a call with a root, methods of mpi4py, communicators of one split, and
 // MPI_Finalize.
 #include "collector/detectors/partings/mpi_partings.h"
 
@@ -17,7 +17,7 @@ std::string in_mpi(const std::string& function, int line) {
          "@libddpdoctor_agent.so | py:work@/srv/work.py:" + std::to_string(line);
 }
 
-// Line 4 reduces under `condition`, line 5 is everybody's barrier.
+// Line 4 reduces under `condition`, line 5 is a barrier of all ranks.
 JobBuilder reducing(const std::string& condition) {
   return job().ranks(4).source("/srv/work.py",
                                "from mpi4py import MPI\ndef work(rank):\n    " + condition +
@@ -51,7 +51,7 @@ TEST(RootedCalls, AMiddleRankOfTheTreeThatATestSendsAwayIsNamed) {
   EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1, 3}));
 }
 
-// Line 2 reduces in the half under `condition`, line 3 is everybody's barrier.
+// Line 2 reduces in the half under `condition`, line 3 is a barrier of all ranks.
 JobBuilder in_halves(const std::string& condition) {
   return job()
       .ranks(4)
@@ -189,8 +189,8 @@ TEST(MethodsOfMpi4py, WhoReceivesInsideTheCallOfTheOthersIsNotTheOneWhoLacks) {
   EXPECT_EQ(findings[0].culprits, model::RankSet{1}) << findings[0].summary;
 }
 
-// Halves {0, 1} and {2, 3}, five calls in each; then everybody's all_reduce, but for `late`, who
-// stands in a sixth call of its half.
+// Halves {0, 1} and {2, 3}, five calls in each; then all ranks make one all_reduce, except those in
+// `with_a_sixth`, which are in a sixth call of their half.
 JobBuilder split(const std::vector<model::Rank>& with_a_sixth) {
   JobBuilder told = job().ranks(4).backend("mpi");
   for (const model::Rank first : {0, 2}) {

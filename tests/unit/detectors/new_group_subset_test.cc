@@ -33,7 +33,8 @@ TEST(NewGroupSubset, NamesTheRankThatDidNotCome) {
   EXPECT_EQ(findings[0].locations.at(1).line, 2);
 }
 
-/// `members` come to a guarded new_group, and with them the rest goes on to the next one of all.
+/// `members` reach a guarded new_group, and with them the other ranks complete it as their next one
+/// of all ranks.
 Finding asked_of_guard(const std::string& guard, const model::RankSet& inside, int world) {
   JobBuilder builder = job();
   builder.ranks(world).source(kTrain, "def main():\n    " + guard +
@@ -77,7 +78,8 @@ TEST(NewGroupSubset, SaysWhoLeftTheEarlierCallOutWhenOthersStandInALaterOne) {
         << finding.summary;
   }
   EXPECT_EQ(stands("if rank not in {2}").culprits, (model::RankSet{2}));
-  EXPECT_EQ(stands("if rank < 64").culprits, (model::RankSet{1}));  // a test that parts nobody
+  // A check that is true on all ranks.
+  EXPECT_EQ(stands("if rank < 64").culprits, (model::RankSet{1}));
 }
 
 TEST(NewGroupSubset, TellsByTheNumbersOfTheGroupsWhoLeftOneOut) {
@@ -94,7 +96,7 @@ TEST(NewGroupSubset, TellsByTheNumbersOfTheGroupsWhoLeftOneOut) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
 }
 
-/// Two ranks made a group in a lazy property; all stand in the next new_group, which has these
+/// Two ranks made a group in a lazy property; all ranks are in the next new_group, which has these
 /// numbers and members.
 JobBuilder lazy(const std::string& behind, const std::string& ahead,
                 const std::string& members_behind = "[0, 1, 2, 3]",
@@ -181,7 +183,7 @@ TEST(NewGroupSubset, IsCertainWhenTheOthersWaitForThoseWhoAreInIt) {
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
 }
 
-/// Ranks 0 and 2, and ranks 1 and 3, each call their own pair group 3.
+/// Ranks 0 and 2, and ranks 1 and 3, each name their own pair group 3.
 JobBuilder mixed_up(const std::string& source) {
   JobBuilder builder = job();
   builder.ranks(4).group("3", {0, 2}).group("3:1,3", {1, 3}).source(kTrain, source);
@@ -206,7 +208,7 @@ TEST(NewGroupSubset, SeesTwoGroupsOfOneName) {
       "    dist.all_reduce(x, group=pairs(dist.get_rank()))\n";
   const Findings findings = asked("new-group-subset", mixed_up(kPairs).build());
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2, 3}));  // each left out the other's
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2, 3}));  // each pair left out the other
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
   EXPECT_EQ(findings[0].locations.at(0).line, 4);
   EXPECT_NE(findings[0].summary.find("two different groups, of ranks 0 and 2 and of ranks 1 and 3"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that have only begun a loop of a function which another rank left out as a whole.
+// Ranks that have just entered a loop in a function which another rank skipped as a whole.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -7,8 +7,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// A step that ends with one all_reduce for each parameter; `skip` stands before it, four blanks
-/// in, and `above` at the start of the function that makes them.
+/// A step that ends with one all_reduce for each parameter; `skip` is in front of it, indented by
+/// four blanks, and `above` at the start of the function that makes the calls.
 std::string training(const std::string& skip, const std::string& above = {}) {
   return "def exchange(params, norm):\n" + above +
          "  for p in params:\n    dist.all_reduce(p)\n\ndef main():\n"
@@ -21,7 +21,7 @@ std::string training(const std::string& skip, const std::string& above = {}) {
 const std::string kSkips = "    if norm > spike:\n      continue\n";
 const std::string kExchange = "    exchange(params, norm)";
 
-/// Rank `odd` is at the gather, the others in the exchange, in round `round` of its two.
+/// Rank `odd` is at the gather, the others in the exchange, in iteration `round` of two.
 model::JobModel told(const std::string& source, std::int64_t round, model::Rank odd = 1) {
   JobBuilder builder = job();
   builder.ranks(3)
@@ -82,7 +82,7 @@ TEST(NewRound, BlamesThoseWhoLeftItOutHoweverMany) {
   EXPECT_NE(findings[0].summary.find("`norm > spike`"), std::string::npos);
 }
 
-/// The same by records alone: `passes` of two parameters, and the waiting ranks' next call.
+/// The same from records alone: `passes` of two parameters, and the waiting ranks' next call.
 model::JobModel recorded(int passes, bool first) {
   const std::string from = site("exchange", "all_reduce") + " | " + site("main", kExchange);
   JobBuilder builder = job();

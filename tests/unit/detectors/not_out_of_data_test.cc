@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks out of a loop that did not run out of data for them.
+// Ranks that left a loop for another reason than the end of their data.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -18,7 +18,7 @@ std::string fitting(const std::string& clause) {
          clause + ":\n    log(1)\n  dist.barrier()\n";
 }
 
-/// Rank 0 is behind the try, the others in the next step; `raising` is the module of the exception.
+/// Rank 0 is after the try, the others in the next step; `raising` is the module of the exception.
 JobBuilder told(const std::string& clause, const std::string& raising) {
   JobBuilder builder = job();
   builder.ranks(3)
@@ -98,8 +98,8 @@ TEST(OtherWaysOut, AreAnExceptClauseThatGoesOnWithTheNextRound) {
   }
 }
 
-// A loop over epochs around one over batches, left by a test: rank 0 is in batch `step` of an
-// epoch.
+// A loop over epochs around one over batches, left because of a check: rank 0 is in batch `step` of
+// an epoch.
 model::JobModel plateau(std::int64_t step, const char* sampler, const char* left) {
   JobBuilder builder = job();
   builder.ranks(2)
@@ -129,7 +129,7 @@ TEST(OtherWaysOut, AreTheTestOfTheLoopAroundTheOneThatWasBegunAnew) {
 }
 
 // DDP's hook makes the calls of backward on a thread of autograd: rank 0 of two waits for one, rank
-// 1 is behind the loop.
+// 1 is after the loop.
 TEST(OtherWaysOut, AreAHookThatLeavesABucketOut) {
   const auto told = [](const std::string& test, const std::string& from) {
     JobBuilder builder = job();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two calls in one line: a comprehension that goes over meters, of which one is empty on some
-// ranks, who leave its call out and begin the next epoch.
+// Two calls in one line: a comprehension over meters, one of which is empty on some ranks; these
+// skip its call and begin the next epoch.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -14,8 +14,8 @@ struct Story {
   std::string backward = "loss(x).backward()";  // the step
 };
 
-/// Ten steps, one call of the line on all ranks; then rank 1 makes a second one, and the others
-/// are in a backward. Nobody lives.
+/// Ten steps, one call of the line on all ranks; then rank 1 makes a second one, and the others are
+/// in a backward. All processes have ended.
 model::JobModel told(const Story& story) {
   JobBuilder builder = job();
   builder.ranks(3).source(kTrain,
@@ -38,7 +38,7 @@ TEST(OneLine, ASecondCallOfItParts) {
   const Findings findings = asked("divergent-branch", told({}));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
-  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);  // one more meter would look alike
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);  // one more meter would look the same
   EXPECT_NE(findings[0].summary.find("`not self.n`"), std::string::npos);
   EXPECT_TRUE(asked("uneven-inputs", told({})).empty());
 }

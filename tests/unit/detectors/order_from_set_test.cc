@@ -16,7 +16,7 @@ std::string here() {
   return at("reduce_all", "dist.all_reduce") + " | " + at("main", "    reduce_all(");
 }
 
-/// Two groups, each rank in another one, on one line.
+/// Two groups on one line; each rank is in a different one.
 JobBuilder told(const std::string& over) {
   JobBuilder builder = job();
   builder.ranks(2).group("1", {0, 1}, "loss").group("2", {0, 1}, "accuracy");

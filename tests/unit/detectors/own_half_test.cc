@@ -6,7 +6,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// The first process prepares, the others wait for it; `guard` is round its own barrier.
+/// The first process prepares, the others wait for it; its own barrier is under `guard`.
 Findings with_first_process(const std::string& guard) {
   JobBuilder builder = job();
   builder.ranks(3)
@@ -52,7 +52,7 @@ TEST(OwnHalf, TakesNoBarrierOfOthersForTheSecondHalf) {
   }
 }
 
-/// A layer that reduces; rank 0 alone runs the model in a hook, and the calls pair by order.
+/// A layer that reduces; rank 0 alone runs the model in a hook, and the calls are matched by order.
 TEST(RankConditionalCollective, SeesACallOfALayerThatWasReachedFromAnotherLine) {
   JobBuilder builder = job();
   builder.ranks(3).source(kTrain, R"(
@@ -106,7 +106,7 @@ def run(self):
   EXPECT_EQ(findings[0].locations.back().line, 7);
 }
 
-/// A value that becomes text by a collective, logged by `line`.
+/// A value whose conversion to text makes a collective, logged by `line`.
 Findings with_late_text(const std::string& line) {
   JobBuilder builder = job();
   builder.ranks(2)

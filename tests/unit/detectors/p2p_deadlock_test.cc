@@ -36,7 +36,7 @@ TEST(P2pDeadlock, SeesThatTheTagsOfTheTwoSidesDiffer) {
   EXPECT_TRUE(asked("p2p-deadlock", builder.build()).empty());
 }
 
-/// Waits for a handle of batch_isend_irecv(), the one with this number of as many as were posted.
+/// Waits for a handle of batch_isend_irecv(): the one with this number, of as many as were posted.
 void put_batch(JobBuilder& builder, model::Rank rank, const std::string& operation,
                const std::string& posted) {
   builder.stack(rank, "native:pthread_cond_wait | native:c10d::ProcessGroupGloo::" + operation +
@@ -58,7 +58,7 @@ TEST(P2pDeadlock, NamesThePeerOfAHandleThatALoopOverTheBatchWaitsFor) {
   EXPECT_EQ(findings[0].locations.back().line, 20);
   put_loops(hung, 2, "exchange", {{.over = "list", .done = 2, .left = 2}});  // an irecv
   EXPECT_EQ(asked("p2p-deadlock", hung).at(0).summary, "rank 2 is waiting in send");
-  put_loops(hung, 2, "exchange", {{.over = "list", .done = 1, .left = 4}});  // of another list
+  put_loops(hung, 2, "exchange", {{.over = "list", .done = 1, .left = 4}});  // from another list
   EXPECT_EQ(asked("p2p-deadlock", hung).at(0).summary, "rank 2 is waiting in send");
 }
 
@@ -130,7 +130,7 @@ TEST(P2pDeadlock, NamesTheReceiverWhosePartnerWentElsewhere) {
   EXPECT_EQ(findings[0].locations.at(0).line, 9);
 }
 
-/// Rank 0 sends on line `line` of a loop over Stream(stage), rank 1 is in broadcast behind it.
+/// Rank 0 sends on line `line` of a loop over Stream(stage), rank 1 is in a broadcast after it.
 void expect_leaver(const std::string& loop, const std::string& below, int line) {
   const std::string at = "py:run@/srv/run.py:";
   JobBuilder builder = job();
@@ -241,7 +241,7 @@ TEST(P2pDeadlock, SeesAPairThatIsCountedAlikeAndTaggedApart) {
   const Findings findings = told("5");
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
-  EXPECT_TRUE(told("6").empty());  // under way
+  EXPECT_TRUE(told("6").empty());  // in flight
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace {
 
 using namespace ddpdoctor::tests;
 
-/// Two calls in step(), which run() tries again in a loop, or has no try at all; rank 2 makes the
+/// Two calls in step(), which run() retries in a loop or calls without a try; rank 2 makes the
 /// first one twice.
 model::JobModel second_attempt(const std::string& loop, const std::string& shield) {
   const std::string file = "/srv/train.py";

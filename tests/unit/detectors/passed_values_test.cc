@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test of the rank that a caller passes on.
+// A rank check whose result a caller passes on.
 #include "tests/unit/detectors/collective_stories.h"
 
 namespace ddpdoctor::detectors {
@@ -37,7 +37,7 @@ TEST(PassedValues, OfDataLeaveItData) {
   EXPECT_EQ(asked("divergent-branch", told("loss > best")).size(), 1u);
 }
 
-/// Rank 0 is in the broadcast under the property, rank 1 behind it.
+/// Rank 0 is in the broadcast under the property, rank 1 after it.
 model::JobModel asks(const std::string& answer) {
   const std::string world =
       "class World:\n    @property\n    def chief(self):\n        " + answer + "\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of which one is in the next pass of a loop: told from those that make more rounds of it.
+// Ranks in different iterations of a loop, as opposed to ranks that make more iterations of it.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -9,8 +9,7 @@ namespace {
 
 const std::string kBackward = "backward()";
 
-/// Two ranks, the same calls from `sites` on both, one sequence number each; the number of the
-/// next.
+/// Two ranks; both make the calls from `sites`, one sequence number each. Returns the next number.
 std::int64_t both_call(JobBuilder& builder, const std::vector<std::string>& sites) {
   std::int64_t sequence = 1;
   for (const std::string& one : sites) {
@@ -19,7 +18,7 @@ std::int64_t both_call(JobBuilder& builder, const std::vector<std::string>& site
   return sequence;
 }
 
-/// `many` times the same.
+/// `site`, `many` times.
 std::vector<std::string> times(std::size_t many, const std::string& site) {
   return std::vector<std::string>(many, site);
 }
@@ -28,7 +27,7 @@ void operator+=(std::vector<std::string>& all, const std::vector<std::string>& m
   all.insert(all.end(), more.begin(), more.end());
 }
 
-/// Rank 1 is behind both loops, in the barrier of save(); rank 0 in the backward after `before`.
+/// Rank 1 is after both loops, in the barrier of save(); rank 0 is in the backward after `before`.
 model::JobModel stopped(const std::string& epoch_end, std::vector<std::string> before) {
   const std::string main = "    save()";
   JobBuilder builder = job();
@@ -64,7 +63,7 @@ TEST(Passes, SeesAStopThatLeftTheLoopOverEpochs) {
   const Findings findings = asked("divergent-branch", job);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
-  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);  // nobody counted
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);  // no value was read
   EXPECT_NE(findings[0].summary.find("self.should_stop"), std::string::npos);
   EXPECT_NE(findings[0].fix.find("numbers of batches"), std::string::npos);
   EXPECT_TRUE(asked("uneven-inputs", job).empty());
@@ -127,7 +126,7 @@ def main():
 )";
 const std::string kEpoch = "        train_one_epoch()";
 
-/// Rank 1 makes one more call in this function of the end of an epoch, after `common` that both
+/// Rank 1 makes one more call in this function at the end of an epoch, after `common`, which both
 /// made there; rank 0 is in a backward.
 model::JobModel lingering(const std::string& function, const std::string& call,
                           std::size_t common) {
@@ -212,8 +211,8 @@ TEST(Passes, BelievesInAShorterEpochWhereBothWereInItLast) {
   EXPECT_TRUE(asked("collective-count", job).empty());
 }
 
-/// Rank 0 is in a checkpoint that its own clock called for, rank 1 in a backward; both made these
-/// calls before, each of the size that stands with it.
+/// Rank 0 is in a checkpoint triggered by its own clock, rank 1 in a backward; both made these
+/// calls before, each with the size given.
 model::JobModel due(const std::vector<std::pair<std::string, std::int64_t>>& before,
                     std::int64_t bucket, std::int64_t first = 1) {
   const std::string checkpoint = "        checkpoint.step()";
@@ -358,7 +357,7 @@ def main():
   EXPECT_TRUE(told("mismatched-dtype", 2).empty());
   ASSERT_EQ(told("uneven-inputs", 2).size(), 1U);
   EXPECT_EQ(told("uneven-inputs", 2)[0].culprits, (model::RankSet{1}));
-  EXPECT_EQ(told("mismatched-dtype", 866).size(), 1U);  // one size: perhaps one call of two types
+  EXPECT_EQ(told("mismatched-dtype", 866).size(), 1U);  // one size: perhaps one call with two types
 }
 
 TEST(Passes, DoNotDependOnTheOrderOfRanks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each story names the object that a thread sleeps at and who could end the sleep, as the sources
-// read them from the kernel.
+// Each test names the object on which a thread sleeps and who could wake it, as the sources read
+// them from the kernel.
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {
@@ -13,7 +13,7 @@ constexpr pid_t kMain = 501;
 constexpr pid_t kChild = 502;
 constexpr pid_t kOther = 503;
 
-/// What a thread sleeps at.
+/// The object on which a thread sleeps.
 struct At {
   std::string kind;
   std::string object;
@@ -173,7 +173,8 @@ TEST(ProcessDeadlock, BlamesTheLineThatJoinsAWriter) {
   EXPECT_NE(findings[0].fix.find("before you join"), std::string::npos);
 }
 
-/// A child has both ends of the pipe that it writes into; it waits for its thread that writes.
+/// A child has both ends of the pipe into which it writes; it waits for its own thread, which
+/// writes.
 TEST(ProcessDeadlock, AChildDoesNotReadThePipeThatItWritesInto) {
   JobBuilder builder = job();
   builder.process({.role = model::Role::kOther,

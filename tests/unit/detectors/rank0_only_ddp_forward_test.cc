@@ -116,8 +116,8 @@ TEST(Rank0OnlyDdpForward, IsToldByStacksAlone) {
   EXPECT_EQ(findings[0].locations.at(0).line, 80);
 }
 
-/// Both ranks train; rank 1 is in the forward of epoch `epoch`, rank 0 in a call behind the steps
-/// of its first one.
+/// Both ranks train; rank 1 is in the forward of epoch `epoch`, rank 0 in a call after the steps of
+/// its first epoch.
 model::JobModel told_of_epochs(std::int64_t epoch, bool recorded) {
   JobBuilder builder = job();
   builder.ranks(2).source(kTrain, R"(

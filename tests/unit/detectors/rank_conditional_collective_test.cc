@@ -48,7 +48,7 @@ TEST(RankConditionalCollective, NamesTheRankTheLineAndTheBranch) {
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
 }
 
-/// Rank 0 stands in a callback that main() runs on every rank that has it.
+/// Rank 0 is in a callback that main() runs on every rank that has it.
 Findings with_callback(const std::string& installs, const std::string& function) {
   const std::string text = R"(
 class Evaluator:
@@ -147,7 +147,8 @@ def main():
 )";
   JobBuilder builder = job();
   builder.ranks(3).source(kTrain, kPaired);
-  // Rank 0's metric met the others' loss; it is one call behind and ends alone.
+  // Rank 0's metric was matched with the others' loss; rank 0 is one call behind and is the only
+  // one left.
   builder.all_reduce(kAll, 1, 8, site("main", "grads"));
   builder.all_reduce(0, 2, 8, site("main", "metric"))
       .all_reduce({1, 2}, 2, 8, site("main", "loss"));
@@ -174,7 +175,7 @@ def main():
   const Findings findings = asked("rank-conditional-collective", builder.build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
-  EXPECT_EQ(findings[0].locations.at(0).line, 4);  // the call that the test keeps from it
+  EXPECT_EQ(findings[0].locations.at(0).line, 4);  // the call that the check skips
 }
 
 TEST(RankConditionalCollective, WorksFromRecordsAlone) {
@@ -280,7 +281,7 @@ TEST(RankConditionalCollective, KnowsALoggerThatLetsRecordsThroughOnSomeRanks) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, model::RankSet{0});
   EXPECT_NE(findings[0].fix.find("get_rank() == 0"), std::string::npos);
-  // Nobody else comes to the test in the filter: it did not come out differently.
+  // No other rank reaches the check in the filter, so it did not differ between ranks.
   EXPECT_TRUE(asked_with("options.level", "divergent-branch").empty());
   EXPECT_TRUE(asked_with("options.level", "rank-conditional-collective").empty());
 }

@@ -54,7 +54,7 @@ TEST(RankExited, LeavesAnExceptionToRankRaised) {
           .empty());
 }
 
-/// Nobody is in a call of torch: the ranks that are left wait for an mp.Event.
+/// No rank is in a call of torch: the remaining ranks wait for an mp.Event.
 JobBuilder left_alone(std::string last_frame) {
   JobBuilder story = job().ranks(3).exited(2, 0);
   for (const model::Rank rank : {0, 1}) {
@@ -202,7 +202,7 @@ TEST(RankExited, IsWhoIsGoneWhileTorchrunWatchesOn) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
-  EXPECT_TRUE(nothing_likely(asked("rank-exited", told(torchrun, 2))));  // it may do so yet
+  EXPECT_TRUE(nothing_likely(asked("rank-exited", told(torchrun, 2))));  // it may still do so
   EXPECT_TRUE(asked("dead-rank", told(torchrun)).empty());
   EXPECT_TRUE(asked("rank-exited", told("watch@/srv/launch.py:3")).empty());
   EXPECT_EQ(asked("dead-rank", told("watch@/srv/launch.py:3")).size(), 1u);

@@ -339,7 +339,7 @@ finally:
   EXPECT_EQ(findings[0].locations.at(0).line, 2);
 }
 
-/// Rank 1 stands in a barrier of its own; its interpreter says what for. No source is known.
+/// Rank 1 is in a barrier of its own; its interpreter has this exception. No source is known.
 JobBuilder with_exception(bool printed, const std::string& exception) {
   JobBuilder builder = job();
   builder.ranks(2)

@@ -138,7 +138,7 @@ TEST(RendezvousIncomplete, IsSilentOnUnobservedRanks) {
       nothing_likely(asked(kKind, job().ranks(4).stack(kAll, kInInit).unobserved(3).build())));
 }
 
-/// Three ranks in init_process_group; the last was given `place`.
+/// Three ranks in init_process_group; the last was given the address `place`.
 Findings two_at_tcp_and_one_at(const std::string& place) {
   const auto in_init = [](const std::string& method) {
     return "native:recv@libc.so.6 | py:init_process_group{init_method='" + method +
@@ -164,7 +164,7 @@ TEST(RendezvousIncomplete, IsSilentWhereThePlacesAgreeOrAreNotTold) {
 }
 
 }  // namespace
-/// torchrun of one node, which waits for the others.
+/// torchrun on one node, which waits for the others.
 ProcessStory agent(const std::vector<std::string>& options) {
   ProcessStory story{.role = model::Role::kLauncher, .command = {"python3", "torchrun"}};
   story.command.insert(story.command.end(), options.begin(), options.end());

@@ -7,7 +7,7 @@ namespace {
 
 using namespace ddpdoctor::tests;
 
-/// A segment that another job made, in a /dev/shm of which so many per cent are used.
+/// A segment made by another job, in a /dev/shm that is `used` per cent full.
 JobBuilder story(bool alive, std::int64_t used = 20) {
   return job()
       .ranks(1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values of a condition are known, its spelling decides nothing.
+// If the values of a condition are known, its names are not used.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ SeenValue seen(model::Rank rank, const std::string& expression, const std::strin
           .reason = {}};
 }
 
-/// With what the condition came out to on rank 0, and on the others.
+/// With the values of the condition on rank 0, and on the others.
 model::JobModel with_values(const std::string& condition, const std::string& odd,
                             const std::string& rest) {
   model::JobModel job = told(condition).build();
@@ -127,7 +127,7 @@ def parse(row):
         return None
 )";
 
-/// Rank 1 is out of the loop, over a list of `length`; the others are in the last of 40 rounds.
+/// Rank 1 has left the loop over a list of `length`; the others are in the last of 40 iterations.
 model::JobModel out_of_rows(std::int64_t length) {
   JobBuilder builder = job();
   builder.ranks(4).source(kTrain, kRows);
@@ -153,8 +153,8 @@ TEST(Values, OfOneLengthOnAllRanksRefuteThatTheDataEnded) {
     return std::any_of(found[0].locations.begin(), found[0].locations.end(),
                        [line](const auto& place) { return place.line == line; });
   };
-  EXPECT_TRUE(names_line(13));  // the clause that answered None
-  EXPECT_TRUE(names_line(3));   // the loop that goes round equally often
+  EXPECT_TRUE(names_line(13));  // the clause that returned None
+  EXPECT_TRUE(names_line(3));   // the loop that runs equally often on all ranks
   EXPECT_TRUE(asked("uneven-inputs", out_of_rows(40)).empty());
 }
 

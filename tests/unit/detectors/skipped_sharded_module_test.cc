@@ -71,7 +71,7 @@ TEST(SkippedShardedModule, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("skipped-sharded-module", records_reversed(told().build()))));
 }
 
-/// Two ranks gather at two lines of one function, as the records of a job that crashed show.
+/// Two ranks gather at two lines of one function, as in the records of a crashed job.
 Findings asked_of_records(const char* kind, const std::string& first, const std::string& second) {
   JobBuilder builder = job();
   builder.ranks(2)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step that one rank left out and went on after: `continue` on its own data, an exception caught.
+// A step that one rank skipped before it continued: `continue` because of its data, an exception
+// caught.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -7,7 +8,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// A loop whose backward one rank skips; `body` is what stands in the loop, four blanks in.
+/// A loop whose backward one rank skips; `body` is the body of the loop, indented by four blanks.
 std::string training(const std::string& body) {
   return "class Net(nn.Module):\n  def forward(self, x):\n    if len(x) > 9:\n"
          "      raise RuntimeError('too long')\n    return self.f(x)\ndef main():\n"
@@ -112,7 +113,7 @@ def main():
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
 }
 
-/// A step in a function of its own, which leaves itself out by what its helper answers.
+/// A step in a function of its own, which returns early depending on the result of a helper.
 std::string by_helper(const std::string& clause, const std::string& test = "loss is None") {
   return "class Step:\n  def loss(self, x):\n    try:\n      return self.f(x)\n" + clause +
          "  def __call__(self, x):\n    loss = self.loss(x)\n    if " + test +

@@ -20,7 +20,7 @@ TEST(SpawnUnpicklable, OnlySuspectsAMessageThatTheJobSurvived) {
   expect_doubt_when_survived(kKind, kMessage);
 }
 
-/// A program that started rank 0, failed on rank 1, and joins what it has started.
+/// A program that started rank 0, failed to start rank 1, and joins what it has started.
 model::JobModel failed_launcher(bool printed, const std::string& exception) {
   tests::JobBuilder builder = tests::job();
   builder.ranks(2).absent(1).stack(

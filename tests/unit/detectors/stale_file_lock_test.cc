@@ -70,7 +70,7 @@ TEST(StaleFileLock, IsOnlyPossibleAfterOneLook) {
   EXPECT_TRUE(nothing_likely(asked(kKind, story().looked_once().build())));
 }
 
-/// Rank 1 polls a soft lock; `fact` is what is known of its file.
+/// Rank 1 polls a soft lock; `fact` is what is known about its file.
 model::JobModel soft_lock(std::map<std::string, model::FactValue> fact,
                           std::optional<double> limit = {}) {
   fact.emplace("path", std::string("/cache/vocab.lock"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that stay in an `except` block, as rank-raised tells of them.
+// Ranks that stay in an `except` block, as reported by rank-raised.
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {
@@ -7,7 +7,7 @@ namespace {
 
 using namespace ddpdoctor::tests;
 
-/// Rank 1 sleeps between two tries; for so long nothing has moved.
+/// Rank 1 sleeps between two attempts; nothing has moved for this long.
 Findings retrying(double still_for) {
   return asked(
       "rank-raised",

@@ -20,7 +20,7 @@ TEST(StateDictPrefix, OnlySuspectsAMessageThatTheJobSurvived) {
   expect_doubt_when_survived(kKind, kMessage);
 }
 
-// torch lists the missing keys and the unexpected ones: one of the two has the prefix.
+// torch lists the missing keys and the unexpected ones: one of the two lists has the prefix.
 TEST(StateDictPrefix, TellsWhichOfTheTwoListsHasThePrefix) {
   const auto told = [](const std::string& missing, const std::string& unexpected, char between) {
     tests::JobBuilder builder = tests::job();

@@ -45,10 +45,10 @@ TEST(StoreWait, OnlySuspectsRanksThatAllAskItAgainAndAgain) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1, 2}));
   EXPECT_EQ(findings[0].locations.at(0).line, 2);
   EXPECT_EQ(findings[0].locations.at(1).line, 4);
-  EXPECT_EQ(told("self.meeting.add('gate', 0)", "").size(), 1U);  // whatever it is called
+  EXPECT_EQ(told("self.meeting.add('gate', 0)", "").size(), 1U);  // whatever the store's name is
   EXPECT_EQ(told("kv.compare_set('gate', '', '1')", "").size(), 1U);
   EXPECT_TRUE(told("self.count()", "").empty());
-  EXPECT_TRUE(told("seen.add('gate')", "").empty());  // a set's
+  EXPECT_TRUE(told("seen.add('gate')", "").empty());  // the method of a set
   EXPECT_TRUE(told("self.store.add('gate', 0)", kInBarrier).empty());
 }
 

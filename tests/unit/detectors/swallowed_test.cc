@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exception that one rank swallowed in a loop, and with it the step's collective.
+// An exception that one rank swallowed in a loop, and with it skipped the step's collective.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracebacks as they stand in the logs of jobs: interrupted, mixed, in margins and boxes.
+// Tracebacks as they appear in the logs of jobs: interrupted, mixed, in margins and boxes.
 #include "collector/detectors/evidence/tracebacks.h"
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that have left Lightning's fit while others are among the batches.
+// Ranks that have left Lightning's fit while others are still processing batches.
 #include "tests/unit/detectors/collective_stories.h"
 
 namespace ddpdoctor::detectors {
@@ -48,7 +48,7 @@ TEST(TrainerLoop, EndsWithTheDataWhereNobodyStopsItByHimself) {
   }
 }
 
-// Hugging Face: rank 1 sums up after the training, the others are in the next step.
+// Hugging Face: rank 1 computes its summary after the training, the others are in the next step.
 TEST(TrainerLoop, NamesTheTestThatStopsOneRankOfHuggingFace) {
   const auto told = [](const std::string& stop) {
     const auto in_train = [](const std::string& inner) {
@@ -78,8 +78,8 @@ TEST(TrainerLoop, NamesTheTestThatStopsOneRankOfHuggingFace) {
   EXPECT_EQ(asked("uneven-inputs", told("    pass\n    pass")).size(), 1U);
 }
 
-/// Rank 0 of two in a call of `mine`, rank 1 at the beginning of a batch; the rank's main is a
-/// child of the script, so that no line of the user's is below fit().
+/// Rank 0 of two is in a call of `mine`, rank 1 at the start of a batch; the rank's main is a child
+/// of the script, so that no user line is under fit().
 model::JobModel among_batches(const std::string& mine, const std::string& source,
                               const std::string& script) {
   const std::string advance =
@@ -152,9 +152,9 @@ const std::string kEpoch = "py:_TrainingEpochLoop.on_advance_end" + kLightning +
 const std::string kEvaluates =
     "py:_EvaluationLoop.run" + kLightning + "loops/evaluation_loop.py:153 | " + kEpoch;
 
-/// Rank 1 is in the validation that ends an epoch, rank 0 in a batch. Four batches of a broadcast
-/// and an all_reduce make an epoch, and `validations` all_gathers its validation; `begun`: the
-/// batch is the first of an epoch.
+/// Rank 1 is in the validation at the end of an epoch, rank 0 in a batch. An epoch is four batches
+/// of a broadcast and an all_reduce each, and the validation makes `validations` all_gathers;
+/// `begun`: the batch is the first of an epoch.
 JobBuilder validating(const std::string& inner, const std::string& source, int validations,
                       bool begun) {
   const std::string batch = "py:_TrainingEpochLoop.advance" + kLightning +

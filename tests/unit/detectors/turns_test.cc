@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the iterators of the loops around both sides say of a condition: who has not come to it yet
-// has not decided it.
+// What the iterators of the loops around both cohorts show about a condition: a rank that has not
+// reached it has not decided it.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -12,7 +12,7 @@ using Loops = std::vector<model::Iteration>;
 
 const std::string kBackward = "backward()";
 
-/// Items that a generator read, of which each may have given a turn.
+/// Items read by a generator, each of which may have produced an iteration.
 model::Iteration loose(std::int64_t done) {
   return {.over = "generator images", .done = done, .left = 100 - done, .loose = true};
 }
@@ -23,7 +23,7 @@ model::Iteration numbered(std::int64_t done, std::int64_t index) {
   return out;
 }
 
-/// Rank 0 waits in backward, rank 1 in the all_gather of save(), some lines below.
+/// Rank 0 waits in backward, rank 1 in the all_gather of save(), some lines later.
 model::JobModel saving(const Loops& first, const Loops& second) {
   JobBuilder builder = job();
   builder.ranks(2).source(kTrain, R"(
@@ -65,7 +65,7 @@ TEST(Turns, WhoIsInTheNextTurnDidNotTakeTheBranchOfTheOneBefore) {
   const model::JobModel next = saving({over("list", 10, 20)}, {over("list", 9, 20)});
   const Findings findings = asked("divergent-branch", next);
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);  // no source shows what due() asks
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);  // the source of due() is unknown
   EXPECT_NE(findings[0].summary.find("timer.due()"), std::string::npos);
   EXPECT_TRUE(asked("unused-parameters", next).empty());
 }
@@ -111,7 +111,7 @@ TEST(Turns, TheNumberOfAnEnumerateIsBelievedBeforeTheItemsOfAGenerator) {
   EXPECT_EQ(asked("divergent-branch", saving({numbered(12, 10)}, {numbered(12, 9)})).size(), 1U);
 }
 
-/// Rank 1 is behind the loop over batches, rank 0 in it.
+/// Rank 1 is after the loop over batches, rank 0 in it.
 model::JobModel shortened(const std::string& epochs, const std::string& way_out) {
   JobBuilder builder = job();
   builder.ranks(2).source(kTrain, "\ndef main():\n    " + epochs + R"(
@@ -152,7 +152,7 @@ TEST(Turns, WhoStandsBehindABreakHasNotTakenIt) {
   EXPECT_EQ(asked("divergent-branch", shortened("while True:", "continue")).size(), 1U);
 }
 
-/// Rank 0 evaluates through the DDP model, `before` the barrier that rank 1 is in.
+/// Rank 0 evaluates with the DDP model, `before` the barrier in which rank 1 is.
 model::JobModel evaluating(std::int64_t step_of_other) {
   JobBuilder builder = job();
   builder.ranks(2).source(kTrain, R"(

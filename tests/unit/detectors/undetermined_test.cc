@@ -94,7 +94,7 @@ TEST(Undetermined, TellsWhoLostAPeerAndWhoLeftNoErrorFile) {
   EXPECT_EQ(findings[0].summary,
             "ranks 0 and 1 lost their connection to another rank; rank 2 left no error file");
   EXPECT_EQ(findings[0].locations.at(0).line, 26);
-  files.logs.push_back({.rank = 3, .text = {}});  // one of the two was ended for the other
+  files.logs.push_back({.rank = 3, .text = {}});  // one of the two was ended because of the other
   EXPECT_TRUE(asked("undetermined", files).at(0).culprits.empty());
   files.logs.back().text =
       "Traceback (most recent call last):\n  File \"/srv/train.py\", line 3, "

@@ -116,7 +116,7 @@ def main():
   EXPECT_NE(findings[0].summary.find("for batch in loader"), std::string::npos);
 }
 
-/// Rank 1 of two has left the loop of this script, which stands under the test of __name__.
+/// Rank 1 of two has left the loop of this script, which is under the check of __name__.
 Findings of_script(const std::string& loop, const char* kind) {
   JobBuilder builder = job();
   builder.ranks(2)
@@ -207,7 +207,7 @@ def main():
         evaluate(model)
 )";
 
-/// Two ranks that train, with one step less on rank 1.
+/// Two ranks in training, with one step less on rank 1.
 struct Ahead {
   std::string source = kAhead;
   std::string stack = in_backward(at("main", "backward"));
@@ -238,7 +238,7 @@ TEST(UnevenInputs, OfALengthThatOneLookAloneShowsAreNotTold) {
   model::JobModel once = told;
   once.observations.erase(once.observations.begin());
   EXPECT_TRUE(asked("uneven-inputs", once).empty());
-  // The earlier look has it longer, or shorter still.
+  // In the earlier snapshot it is longer, or even shorter.
   for (const int length : {21, 19}) {
     Ahead other;
     other.second = {over("range", 1, 10), over(kLoader, 6, length)};
@@ -316,7 +316,7 @@ TEST(UnevenInputs, OfEqualLengthOrUnknownOrOfAnotherEpochTellNothing) {
   Ahead epochs;
   epochs.second[0] = over("range", 2, 10);
   EXPECT_TRUE(epochs.findings().empty());
-  Ahead files;  // their parts may add up to the same
+  Ahead files;  // the sum of their parts may be the same
   files.first[0] = files.second[0] = over("list", 1, 10);
   EXPECT_TRUE(files.findings().empty());
   Ahead apart;

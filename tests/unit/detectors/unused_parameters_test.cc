@@ -54,7 +54,7 @@ TEST(UnusedParameters, NamesTheParametersThatOnlyTheCulpritMisses) {
             (std::vector<std::string>{"boxes.bias", "boxes.weight"}));
 }
 
-/// Rank 1 of three has gone on to a call of its own; so many backwards of it reduced every bucket.
+/// Rank 1 of three has reached a call of its own; this many of its backwards reduced every bucket.
 model::JobModel with_reducers(std::int64_t finalized) {
   JobBuilder builder = told();
   for (const model::Rank rank : {0, 1, 2}) {
@@ -241,7 +241,7 @@ TEST(UnusedParameters, IsSilentOnTheHealthyTwin) {
   EXPECT_TRUE(asked("unused-parameters", moving(told().build())).empty());
 }
 
-// Rank 1 is in a collective of its own above the backward in which rank 0 waits.
+// Rank 1 is in a collective of its own before the backward in which rank 0 waits.
 TEST(UnusedParameters, WaitsUntilTheBackwardHasBegun) {
   const auto told = [](std::optional<std::int64_t> ready, const char* first, const char* second) {
     JobBuilder builder = job();
@@ -310,7 +310,7 @@ TEST(UnusedParameters, NamesTheRanksAndTheParametersOfALog) {
             (std::vector<std::string>{"exits.weight", "exits.bias"}));
 }
 
-/// All make as many rounds as the one call in the file says.
+/// All make as many iterations as the only call in the file says.
 Findings of_loop(const std::string& call) {
   const std::string from_module = " | " + site("<module>", call);
   JobBuilder builder = job();

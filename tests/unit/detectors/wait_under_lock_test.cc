@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// lock-deadlock: one thread waits inside a lock's block for what another does with the lock.
+// lock-deadlock: one thread waits, inside a lock's block, for what another thread does with the
+// lock.
 #include <fmt/format.h>
 
 #include "tests/unit/detectors/asked.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that one rank has left and that several tests lead out of.
+// Loops that one rank has left and that have several exits.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"

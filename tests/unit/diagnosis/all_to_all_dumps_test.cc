@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits of all_to_all in dumps of torch's flight recorder: 2.11 writes them, before it only sizes
-// are known.
+// Splits of all_to_all in dumps of torch's flight recorder: 2.11 writes them, earlier versions only
+// sizes.
 #include <fstream>
 #include <iterator>
 

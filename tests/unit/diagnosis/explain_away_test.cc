@@ -51,8 +51,7 @@ Judged judged(const Detector& detector, RankSet culprits, RankSet waiting,
   return out;
 }
 
-/// A job that says nothing: what is decided must be decided by the findings and the arrows given
-/// here.
+/// A job without evidence, so that only the findings and the arrows given here decide.
 class ExplainAway : public testing::Test {
  protected:
   std::vector<std::string> kinds_left(std::vector<Judged> all) const {

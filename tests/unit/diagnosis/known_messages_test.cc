@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words are one fact: every known message, told by a log alone, by another program, and borne out
-// by how its rank ended.
+// A message is one fact. Tests every known message in three cases: in a log alone, from another
+// program, and confirmed by how its rank ended.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -98,7 +98,7 @@ TEST_P(EveryMessage, OfAJobThatIsSeenIsNotCertainWithoutAnEnd) {
 TEST_P(EveryMessage, OfAnotherProgramAccusesNobodyOfThis) {
   const KnownException& known = GetParam();
   if (known.said_by.empty()) {
-    return;  // nobody else says so
+    return;  // no other evidence
   }
   const std::string log = raised_in("/opt/site-packages/webserver/serve.py", words(known));
   JobBuilder builder = job();
@@ -118,7 +118,7 @@ TEST_P(EveryMessage, IsBornOutByTheEndOfItsRank) {
   const KnownException& known = GetParam();
   if (known.place_below || known.passes || known.kind == "gpu-fault" ||
       known.kind == "rendezvous-incomplete" || known.kind == "nccl-unreachable") {
-    return;  // told elsewhere, tried again, or no failure of this rank
+    return;  // printed by another program, retried, or not a failure of this rank
   }
   JobBuilder builder = job();
   builder.ranks(2).exited(0, 1).exited(1, 1).ended();
@@ -126,7 +126,7 @@ TEST_P(EveryMessage, IsBornOutByTheEndOfItsRank) {
   const auto all = told(builder.log({}, by_itself(known)).build());
   const Finding* finding = of_kind(all, known.kind);
   ASSERT_NE(finding, nullptr) << by_itself(known);
-  // An in-place change of the user's own reads the same as that of DDP's buffers.
+  // An in-place change by the user's code has the same message as one of DDP's buffers.
   EXPECT_EQ(finding->confidence,
             known.kind == "buffers-inplace" ? Confidence::kLikely : Confidence::kCertain);
   EXPECT_EQ(finding->culprits, model::RankSet({1}));
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(KnownMessages, EveryMessage, testing::ValuesIn(of_a_kin
                            return fmt::format("{}_{}", name, instance.index);
                          });
 
-/// What rank 1 of two ended by, each rank with status 1, in a log with this traceback.
+/// The cause of rank 1's end (of two ranks, each with status 1), from a log with this traceback.
 std::vector<Finding> ended_by(const std::string& log) {
   JobBuilder builder = job();
   builder.ranks(2).exited(0, 1).exited(1, 1).ended();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every golden capture diagnosed again, listed backwards and with its ranks numbered anew: the same
-// kinds in the same order, and the same culprits under their new numbers.
+// Every golden capture is diagnosed again, listed in reverse order and with its ranks renumbered:
+// the same kinds in the same order, and the same culprits under their new numbers.
 #include <filesystem>
 #include <fstream>
 #include <sstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes and a collector over the transport of one process. A node's looks are made by the test, in
-// the place of supervise().
+// Nodes and a collector over the transport within one process. The test takes a node's snapshots,
+// instead of supervise().
 #include "collector/fleet/collect.h"
 
 #include <atomic>
@@ -36,7 +36,7 @@ model::JobModel part_of(int rank) {
   return job;
 }
 
-/// A node whose job has no rank that has begun: its marks are empty, and it answers.
+/// A node whose job has no rank that has started: its marks are empty, and it answers.
 class Node {
  public:
   Node(transport::LocalServer& server, int rank)
@@ -69,7 +69,7 @@ class Node {
   std::thread looks_;
 };
 
-/// Waits until the server has heard of `count` nodes.
+/// Waits until the server knows `count` nodes.
 void wait_for_nodes(transport::LocalServer& server, std::size_t count) {
   const auto ear = server.connect();
   ASSERT_TRUE(ear->subscribe(subject("job", "marks.*")));

@@ -53,7 +53,7 @@ TEST(Fingerprint, AfterAGapNothingIsKnownUntilTheNextBlock) {
     late.add(call(i));
   }
   EXPECT_EQ(late.hashes().newest[0], of(1, 4200).hashes().newest[0]);
-  EXPECT_EQ(late.hashes().at_step[2], 0U);  // of the block with the gap
+  EXPECT_EQ(late.hashes().at_step[2], 0U);  // from the block with the gap
 }
 
 TEST(Fingerprint, CallsWhoseSizesMayDifferAreComparedWithoutThem) {

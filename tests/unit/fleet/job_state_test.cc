@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times are told: nothing here waits.
+// Times are passed in: no test waits.
 #include "collector/fleet/job_state.h"
 
 #include <gtest/gtest.h>

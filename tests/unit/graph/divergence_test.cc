@@ -89,8 +89,8 @@ TEST(Divergence, LeavesUnequalPartsOfAScatterAlone) {
 }
 
 TEST(Divergence, WalksBackToACallThatOnlyPairedByOrder) {
-  // Rank 0's own barrier at line 58 paired with the others' barrier at 65; everything after it is
-  // off by one.
+  // Rank 0's own barrier at line 58 was matched with the others' barrier at 65; everything after it
+  // is off by one.
   const model::JobModel told = job()
                                    .ranks(3)
                                    .history(kAll, 1, 4, "all_reduce", "step@/srv/t.py:50")
@@ -108,7 +108,7 @@ TEST(Divergence, WalksBackToACallThatOnlyPairedByOrder) {
   EXPECT_EQ(shift_between(examination.history, "0", 5, 1, 0), Shift::kSkipped);
 }
 
-/// A layer reduces; rank 0 also runs the model from line 20, on all ranks line 39 does.
+/// A layer reduces; on all ranks line 39 runs the model, on rank 0 also line 20.
 model::JobModel with_a_forward_of_rank_0(bool others_run_another) {
   const std::string layer = "forward@/srv/layers.py:19 | ";
   tests::JobBuilder builder = job();

@@ -36,7 +36,7 @@ JobBuilder trained() {
   return job().ranks(2).source("/srv/train.py", kSource);
 }
 
-/// "all_gather train.py:3 8 12": the call and the lines that lead there.
+/// "all_gather train.py:3 8 12": the call and the lines on its call string.
 std::string launched(const std::vector<model::CallSite>& callers, std::size_t frames = 9) {
   const model::JobModel model = trained().build();
   const auto found = launched_last(model, callers, frames, true);
@@ -52,7 +52,8 @@ TEST(LaunchedCall, IsTheOneBeforeTheLineInFunctionsThatWereCalled) {
 }
 
 TEST(LaunchedCall, IsLookedForInWhatTheCallersPassed) {
-  EXPECT_EQ(launched({at("main", 14)}), "all_gather 3 8 12");  // optimizer.step() is no step()
+  // Optimizer.step() is not a call of step().
+  EXPECT_EQ(launched({at("main", 14)}), "all_gather 3 8 12");
   EXPECT_EQ(launched({at("step", 6), at("main", 12)}, 1), "nothing");
 }
 
@@ -82,7 +83,7 @@ TEST(LaunchedCall, IsWhatRanksAtDifferentLinesWaitIn) {
   EXPECT_EQ(all[0].user.line, 3);
   const model::JobModel together = trained().stack(tests::kAll, behind).build();
   EXPECT_EQ(standings(together)[0].activity, Activity::kGpu);
-  // A rank at work may only be late.
+  // A rank that is working may only be late.
   const model::JobModel late =
       trained().stack(0, behind).stack(1, "py:rare@/srv/train.py:6").state(1, 'R').build();
   EXPECT_EQ(standings(late)[0].activity, Activity::kGpu);

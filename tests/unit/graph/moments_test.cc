@@ -28,7 +28,7 @@ TEST(Moments, ATryToLockADatabaseIsNoPause) {
   EXPECT_FALSE(for_a_moment(told("native:sqlite3InvokeBusyHandler | native:sqlite3_step | ")));
 }
 
-/// Asleep for 0.3 s in a `while` with this condition.
+/// Has slept for 0.3 s in a `while` with this condition.
 bool for_a_moment(const std::string& condition, const std::string& more = {}) {
   const auto told =
       job()

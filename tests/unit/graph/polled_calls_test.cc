@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that asks NCCL in a loop how its call goes is in that call, at the call's line.
+// A rank that polls the state of an NCCL call in a loop is in that call, at the call's line.
 #include "collector/model/building/polled_calls.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that polls what a thread of its own works off.
+// A rank that polls the progress of one of its own threads.
 #include <string>
 
 #include <gtest/gtest.h>

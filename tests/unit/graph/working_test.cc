@@ -16,7 +16,7 @@ using tests::kAll;
 
 constexpr std::string_view kFile = "/srv/train.py";
 
-/// Rank 0 sleeps on this line of the file, and wakes in so many seconds.
+/// Rank 0 sleeps on this line of the file, and wakes in this many seconds.
 model::JobModel sleeper(std::string_view text, int line, double seconds) {
   return job()
       .ranks(2)
@@ -93,7 +93,7 @@ TEST(Working, WithoutTheSourceTheLoopIsUnknownAndTheSleepNoWork) {
   EXPECT_FALSE(works(sleeper("", 3, 0.7)));
 }
 
-/// Rank 0 reads from a socket in both looks, and ran between them or not.
+/// Rank 0 reads from a socket in both snapshots, and ran between them if `ran`.
 model::JobModel reader(const std::string& peer, bool ran) {
   model::JobModel told = job()
                              .ranks(2)
@@ -117,7 +117,7 @@ TEST(Working, WhoGetsBytesFromOutsideIsServed) {
   EXPECT_FALSE(works(reader("address:192.0.2.1:80", false)));
 }
 
-/// Rank 0 waits for the answer of a server, for a minute at most or for ever.
+/// Rank 0 waits for the answer of a server, for at most `limit` seconds or forever.
 model::JobModel asks(std::optional<double> limit) {
   return job()
       .ranks(2)
@@ -142,7 +142,7 @@ TEST(Working, AServersPauseAfterARequestIsWork) {
                     4, 5.0)));
 }
 
-/// Rank 0 asks a queue of its own, with a timeout or without; the frames between are Python's or
+/// Rank 0 polls a queue of its own, with a timeout or without; the frames between are Python's or
 /// torch's.
 model::JobModel asks_queue(std::optional<double> limit, const std::string& through) {
   return job()
@@ -163,7 +163,7 @@ TEST(Working, AQueueThatIsAskedWithATimeoutGivesUpByItself) {
       asks_queue(5.0, "py:_try_get_data@/v/site-packages/torch/utils/data/dataloader.py:1270 | ")));
 }
 
-/// Rank 0 waits for a future; a thread of its own stands in the same letter in both looks.
+/// Rank 0 waits for a future; one of its threads has this state letter in both snapshots.
 model::JobModel with_thread(char letter, const std::string& stack) {
   return job()
       .ranks(2)
@@ -268,7 +268,7 @@ TEST(Working, AnOutsiderIsNeitherRankNorBelowOne) {
   EXPECT_FALSE(an_outsider_goes_on(loop));
 }
 
-/// Rank 0 waits for the end of g++, whose child stands in this letter in both looks.
+/// Rank 0 waits for the end of g++, whose child has this state letter in both snapshots.
 model::JobModel compiles(char letter) {
   return job()
       .ranks(2)
@@ -288,7 +288,7 @@ TEST(Working, AGrandchildThatWantsACpuInBothLooksWorks) {
   EXPECT_FALSE(works(compiles('S')));
 }
 
-/// Rank 0 waits for room in a window that its thread makes; a child of it renders something.
+/// Rank 0 waits for room in a window that its thread makes; a child process renders something.
 model::JobModel beside_a_dashboard(const std::string& thread_stack) {
   return job()
       .ranks(2)
@@ -311,7 +311,7 @@ TEST(Working, AChildToWhichNoThreadListensIsNoWorkOfTheRank) {
       "native:read | py:Connection.recv@/usr/lib/python3.11/multiprocessing/connection.py:250")));
 }
 
-/// Rank 0 waits in asyncio's loop, and ran between the looks or not.
+/// Rank 0 waits in asyncio's loop, and ran between the snapshots if `runs_later` is higher.
 model::JobModel in_event_loop(std::uint64_t runs_later) {
   model::JobModel told =
       job()
@@ -335,7 +335,8 @@ TEST(Working, AnEventLoopToWhichSomethingCameIsAtWork) {
   EXPECT_EQ(standings(in_event_loop(5)).front().activity, Activity::kEventLoop);
 }
 
-/// Rank 0 waits for a pool whose worker was born between the looks, after so many others failed.
+/// Rank 0 waits for a pool whose worker was started between the snapshots, after this many others
+/// failed.
 model::JobModel with_new_worker(int failures) {
   tests::JobBuilder builder = job();
   builder.ranks(2)

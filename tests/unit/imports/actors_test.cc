@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels of Ray, vLLM and SGLang, places in a parallel layout, and logs as JSON.
+// Labels of Ray, vLLM and SGLang, positions in a parallel layout, and logs as JSON.
 #include "collector/imports/logs/actors.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the dump of one process ends and that of the next begins, whatever stands between threads.
-// A thread that is taken for a process of its own is a rank that nobody started, and is accused.
+// Where the dump of one process ends and that of the next begins, with any text between threads. A
+// thread that is taken for a process of its own becomes a rank that was never started, and is
+// accused.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@ std::string told(const model::JobModel& job) {
   return out;
 }
 
-/// What `thread apply all py-bt` writes of a process with two threads of torch and one of Python.
+/// The output of `thread apply all py-bt` for a process with two threads of torch and one of
+/// Python.
 std::string py_bt(int pid) {
   return fmt::format(
       "Thread 3 (Thread 0x7f13 (LWP {2}) \"pt_gloo_runloop\"):\n"
@@ -72,7 +74,7 @@ TEST(Gdb, LinesOfOthersBetweenThreadsEndNoProcess) {
 TEST(Gdb, AHeadingEndsAProcess) {
   EXPECT_EQ(told(read_dump("=== rank 1 ===\n" + py_bt(91) + "=== rank 0 ===\n" + py_bt(95))),
             "1=91x3 0=95x3");
-  // Only one thread of each was pasted.
+  // Only one thread of each process was pasted.
   const std::string one = py_bt(91).substr(py_bt(91).find("Thread 1"));
   const std::string other = py_bt(95).substr(py_bt(95).find("Thread 1"));
   EXPECT_EQ(told(read_dump("=== rank 1 ===\n" + one + "=== rank 0 ===\n" + other)),
@@ -186,7 +188,8 @@ TEST(Faulthandler, AModuleThatRunsAsProgramEndsADump) {
   }
   EXPECT_EQ(told(read_dump(text)), "0=0x2 1=0x2");
   for (std::size_t at = text.find("<module>"); at != text.npos; at = text.find("<module>")) {
-    text.replace(at, text.find("_as_main", at) + 8 - at, "&lt;module&gt;");  // from a page's source
+    // Copied from a page's source.
+    text.replace(at, text.find("_as_main", at) + 8 - at, "&lt;module&gt;");
   }
   EXPECT_EQ(told(read_dump(text)), "0=0x2 1=0x2");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pid in several dumps: looks at one process, or ranks in containers that all have it.
+// One pid in several dumps: snapshots of one process, or ranks in containers that all have this
+// pid.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +61,7 @@ TEST(OnePid, UnderSeveralHeadingsIsSeveralProcesses) {
 TEST(OnePid, OfOneRankIsASecondLook) {
   const auto job = read({{"rank_0.txt", at(29)}, {"rank_1.txt", at(26)}, {"rank_1.txt", at(26)}});
   EXPECT_EQ(told(job), "2 looks: 0=7 1=7");
-  // Only the first look says which rank it is.
+  // Only the first snapshot says which rank it is.
   const auto again = read({{"all.txt", "=== rank 3 ===\n" + at(29) + "\nlater\n\n\n\n" + at(29)}});
   EXPECT_EQ(told(again), "2 looks: 3=7");
   EXPECT_NE(again.progress, model::Progress::kMoving);
@@ -71,7 +72,7 @@ TEST(OnePid, NumbersOfFilesCountLooksAtIt) {
   EXPECT_EQ(told(job), "2 looks: 0=7");
   EXPECT_NE(job.progress, model::Progress::kMoving);
   EXPECT_FALSE(job.coverage.warnings.empty());
-  // Or they are ranks in containers: that nothing is stuck must not be said.
+  // Or they are ranks in containers: the job must not be reported as making progress.
   EXPECT_NE(read({{"dump_1.txt", at(29)}, {"dump_2.txt", at(26)}}).progress,
             model::Progress::kMoving);
   EXPECT_EQ(told(read({{"node0/dump_0.txt", at(29)},

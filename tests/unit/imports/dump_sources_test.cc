@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that a dump names in short is found where its lines fit, and nowhere else.
+// A file whose path a dump shortens is found if its lines match, and only then.
 #include "collector/imports/stack_dumps/dump_sources.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line of the user's says of a wait that the dump does not show.
+// What a user line shows about a wait that is not in the dump.
 #include <gtest/gtest.h>
 
 #include "collector/imports/stack_dumps/dump_processes.h"
@@ -8,7 +8,7 @@
 namespace ddpdoctor::imports {
 namespace {
 
-/// A process that another tool dumped; its innermost frame is on this line.
+/// A process dumped by another tool; its innermost frame is on this line.
 std::string wait_on(const std::string& line, char state = 'S', const std::string& function = "f",
                     const std::string& file = "/srv/train.py") {
   model::Thread thread;

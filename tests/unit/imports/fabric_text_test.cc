@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL and the kernel report of links, ports and switches.
+// Messages of NCCL and the kernel about links, ports and switches.
 #include "collector/imports/logs/fabric_text.h"
 
 #include <gtest/gtest.h>

@@ -29,7 +29,7 @@ TEST(Faulthandler, ReadsThreadsMainFirst) {
   EXPECT_EQ(process.threads[0].frames[1].line, 15);
   EXPECT_EQ(process.threads[0].frames[0].function, "barrier");
   EXPECT_EQ(process.threads[1].name, "loader");
-  EXPECT_EQ(process.threads[0].name, "0x00007f26f8c76b80");  // nothing else is known of it
+  EXPECT_EQ(process.threads[0].name, "0x00007f26f8c76b80");  // its address is all that is known
 }
 
 TEST(Faulthandler, ATimerThatFiresAgainIsASecondLook) {
@@ -45,7 +45,7 @@ TEST(Faulthandler, ATimerThatFiresAgainIsASecondLook) {
 TEST(Faulthandler, RanksOfOneLogAreToldApart) {
   std::string log;
   std::string_view text = kFaulthandler;
-  while (!text.empty()) {  // line by line, as two ranks write at once
+  while (!text.empty()) {  // mixed line by line, as when two ranks write at once
     const std::string line(text.substr(0, text.find('\n') + 1));
     log += "[default0]:" + line + "[rank1]: " + line;
     text.remove_prefix(line.size());

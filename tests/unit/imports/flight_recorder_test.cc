@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumps told as JSON, which says the same as torch's pickles.
+// Dumps given as JSON, with the same content as torch's pickles.
 #include "collector/imports/flight_recorder/flight_recorder.h"
 
 #include <fstream>
@@ -175,7 +175,7 @@ TEST(FlightRecorder, APeerInAGroupOfUnknownMembersIsUnknown) {
   EXPECT_EQ(result.job->collectives[0].peer, std::nullopt);
 }
 
-/// The same calls by a process that makes them that much later.
+/// The same calls by a process that makes them this much later.
 std::string later(std::string text, int seconds) {
   const std::string moment = "17900000";
   for (std::size_t at = text.find(moment); at != std::string::npos;
@@ -185,7 +185,7 @@ std::string later(std::string text, int seconds) {
   return text;
 }
 
-/// Calls every 20 s, so that processes run at one time.
+/// Calls every 20 s, so that the processes overlap in time.
 std::string slow_dump(int count) {
   std::string text = dump(completed(count));
   for (int i = count - 1; i > 0; --i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written dumps are read back by the reader of torch's own.
+// Written dumps are read back by the reader for torch's dumps.
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -104,7 +104,7 @@ TEST(FlightRecorderWriter, ASendAndItsReceiveAreReadBackAsTheyWere) {
   const auto dumps = written(mismatched().send(0, 2, 1).recv(2, 0, 1).send(2, 1, 2).build());
   EXPECT_TRUE(dumps.left_out.empty());
   const JobModel job = read_back(dumps);
-  ASSERT_EQ(job.groups.size(), 1U);  // pairs are no groups of the job
+  ASSERT_EQ(job.groups.size(), 1U);  // pairs are not groups of the job
   EXPECT_EQ(job.groups[0].ranks, (std::vector<model::Rank>{0, 1, 2}));
   std::vector<std::string> messages;
   for (const model::CollectiveCall& call : job.collectives) {
@@ -120,7 +120,7 @@ TEST(FlightRecorderWriter, ASendAndItsReceiveAreReadBackAsTheyWere) {
 
 TEST(FlightRecorderWriter, BothSidesOfAMessageHaveOneNumberInTheGroupOfTheirPair) {
   tests::JobBuilder story = tests::job().ranks(3).complete_history();
-  // both send before they receive: the first of each must not be taken for one message
+  // both send before they receive: the two first calls must not be taken for one message
   const JobModel job =
       story.send(1, 2, 1).recv(1, 2, 2).send(2, 1, 1).recv(2, 1, 2).send(0, 1, 1).build();
   const PairedMessages paired = pair_messages(job);
@@ -169,7 +169,7 @@ TEST(FlightRecorderWriter, WhoReceivesFromAnyRankHasNoPairs) {
     }
   }
   const PairedMessages paired = pair_messages(job);
-  EXPECT_EQ(paired.nameless, 2U);  // the receive, and a send that it may have taken
+  EXPECT_EQ(paired.nameless, 2U);  // the receive, and a send that it may have received
   ASSERT_EQ(paired.messages.size(), 1U);
   EXPECT_EQ(paired.messages[0].call->rank, 2);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels that stand before nearly every line of a text.
+// Labels in front of nearly every line of a text.
 #include "collector/imports/logs/labels.h"
 
 #include <fmt/format.h>

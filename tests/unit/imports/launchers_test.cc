@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What those who start ranks write of their ends.
+// What launchers write about the ends of ranks.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ TEST(Launchers, DeepSpeedTellsTheReturnCodeOfTheFirstToEnd) {
   ASSERT_NE(model::rank_process(failed, 7), nullptr);
   EXPECT_EQ(failed.observations.at(0).processes.size(), 1U);
   EXPECT_EQ(model::rank_process(failed, 7)->exit->status, 1);
-  // Two nodes write into one log: whose local rank 3 it is nobody tells.
+  // Two nodes write into one log: it does not show whose local rank 3 it is.
   EXPECT_EQ(model::rank_process(read_log(node + node + fell("-9")), 7), nullptr);
 }
 
@@ -103,7 +103,7 @@ TEST(Torchrun, ItsTableTellsHowRanksEnded) {
   EXPECT_EQ(first->exit->signal, 9);
   EXPECT_EQ(first->pid, 777);
   EXPECT_EQ(first->host, "node0");
-  EXPECT_EQ(model::rank_process(job, 5), nullptr);  // torchrun itself ended it
+  EXPECT_EQ(model::rank_process(job, 5), nullptr);  // ended by torchrun itself
 }
 
 TEST(Torchrun, WhoWasEndedIsNotTheFirstToFailWhateverItsTableSays) {
@@ -124,7 +124,7 @@ TEST(Torchrun, WhoWasEndedIsNotTheFirstToFailWhateverItsTableSays) {
   const auto first = model::facts(told, "first-failure");
   ASSERT_EQ(first.size(), 1U);
   EXPECT_EQ(first[0]->rank, 2);
-  // Nothing but SIGTERM: somebody outside ended the job, and the first is as good as any.
+  // Only SIGTERM: the job was ended from outside, and no rank is more likely than another.
   const auto outside = read_log("Failures:\n" + root + entry(0, "-15 (pid: 6) (SIGTERM)"));
   EXPECT_NE(model::rank_process(outside, 0), nullptr);
 }

@@ -249,7 +249,8 @@ TEST(TimedOut, OfTheWorldASilentRankIsTheOneThatDidNotCome) {
       read_log("[rank1]: writing a checkpoint\n" + timeout(0) + timeout(2) +
                "Root Cause (first observed failure):\n[0]:\n  rank      : 0 (local_rank: "
                "0)\n  exitcode  : -6 (pid: 11)\n=====\n");
-  EXPECT_EQ(model::rank_process(job, 0), nullptr);  // the watchdog's abort is no death
+  // The watchdog's abort is not an end of the rank.
+  EXPECT_EQ(model::rank_process(job, 0), nullptr);
   ASSERT_NE(model::rank_process(job, 1), nullptr);
   ASSERT_FALSE(job.collectives.empty());
   EXPECT_EQ(job.collectives.back().rank, 1);

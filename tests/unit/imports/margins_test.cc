@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumps as they stand in mails, issues and chats.
+// Dumps as they appear in mails, issues and chats.
 #include "collector/imports/stack_dumps/margins.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ constexpr std::string_view kGdb = R"(Thread 1 (Thread 0x7f11 (LWP 91) "python"):
 
 std::string with_margin(std::string_view text, std::string_view margin) {
   std::string out;
-  text.remove_suffix(1);  // the last line's end
+  text.remove_suffix(1);  // the newline of the last line
   for (const std::string_view line : base::split(text, '\n')) {
     out += line.empty() ? base::trim(margin) : margin;
     out += line;

@@ -65,13 +65,13 @@ TEST(Merge, WhoRanOnAnotherMachineWasSeenThere) {
   merge(whole, with_ranks({1}, 1));
   EXPECT_EQ(whole.coverage.unobserved, (std::vector<std::string>{"rank 2: runs on another machine",
                                                                  "rank 0: permission denied"}));
-  EXPECT_TRUE(whole.coverage.warnings.empty());  // it says that rank 1 was not observed
+  EXPECT_TRUE(whole.coverage.warnings.empty());  // it reports rank 1 as unobserved
   merge(whole, with_ranks({2}, 1));
   EXPECT_EQ(whole.coverage.unobserved, std::vector<std::string>{"rank 0: permission denied"});
   EXPECT_TRUE(whole.coverage.warnings.empty());
 }
 
-/// One recording of the job: ranks 0 and 1 of a machine stand at this line.
+/// One recording of the job: ranks 0 and 1 of a machine are at this line.
 model::JobModel recorded_at(double time, int line, const std::string& host = "a") {
   model::JobModel job = with_ranks({0, 1}, 1);
   job.hosts = {host};

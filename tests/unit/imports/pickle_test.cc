@@ -11,7 +11,7 @@ namespace {
 using Kind = PlainValue::Kind;
 using namespace std::string_literals;
 
-/// What a pickle holds as text: numbers, 'texts', [lists] and {dicts}, three levels deep.
+/// The content of a pickle as text: numbers, 'texts', [lists] and {dicts}, three levels deep.
 // NOLINTNEXTLINE(misc-no-recursion): three levels
 std::string told(const PlainDocument& document, const PlainValue& value, int depth = 4) {
   switch (value.kind) {
@@ -91,7 +91,8 @@ TEST(Pickle, NumbersOfEveryWidthAreWhatTheyWere) {
             "'x' False 'l' ['a' {'a' 'a'}]}");
 }
 
-// Far from the end instructions run on bare pointers, near it one by one: both must say the same.
+// Far from the end, instructions run on bare pointers, near it one by one: the results must be
+// equal.
 TEST(Pickle, WhatLiesBehindTheEndChangesNothing) {
   const std::string with_more = kAllWidths + std::string(64, 'N');
   EXPECT_EQ(read(with_more), read(kAllWidths));
@@ -103,7 +104,7 @@ TEST(Pickle, WhatLiesBehindTheEndChangesNothing) {
   }
 }
 
-// A mark that is not there, a container that is none, a memo that was never kept.
+// A missing mark, an object that is not a container, an unknown memo index.
 TEST(Pickle, WhatDoesNotFitIsRefusedInTheMiddleOfMuch) {
   const std::string much(64, 'N');
   for (const std::string_view wrong : {"u", "e", "(u", "K\1(NNu", "](N(u", "h\xf0", "}(Nu"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs that were written for a terminal or by a CI system.
+// Logs written for a terminal or by a CI system.
 #include "collector/imports/logs/plain_text.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts as the tests of readers give them.
+// Reads texts, for the tests of readers.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ inline model::JobModel read_log(std::string_view text, const std::string& path =
   return std::move(*job);
 }
 
-/// Settled, as when it is all that was given.
+/// Settled, as if it were all that was given.
 inline model::JobModel read_dump(std::string_view text, const std::string& path = "dump.txt") {
   auto job = read_text(text, path);
   EXPECT_TRUE(job);
@@ -27,7 +27,7 @@ inline model::JobModel read_dump(std::string_view text, const std::string& path 
   return std::move(*job);
 }
 
-/// The one process that was seen once.
+/// The only process, of one snapshot.
 inline const model::Process& only(const model::JobModel& job) {
   EXPECT_EQ(job.observations.size(), 1U);
   EXPECT_EQ(job.observations.front().processes.size(), 1U);

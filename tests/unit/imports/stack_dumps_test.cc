@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One small dump of each tool, and what people do with dumps: several in one file, pasted, mixed
-// with output, taken twice.
+// One small dump of each tool, and the forms in which people pass dumps on: several in one file,
+// pasted, mixed with output, taken twice.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's watchdog and torch's report on a desync say in the output of a job.
+// Messages of NCCL's watchdog and torch's desync report in the output of a job.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real files and real processes in folders of the test's own.
+// Real files and real processes in folders of the test.
 #include "collector/leftovers/leftover.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 using sources::Child;
 
-/// Everything is old enough here.
+/// With this scope everything is old enough.
 Scope scope_of(const tests::TempDir& folder) {
   return {.shm = folder.path("shm"),
           .temporary = folder.path("tmp"),
@@ -107,7 +107,7 @@ TEST(Segments, TakenIntoUseAfterTheListAreLeftAlone) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   EXPECT_FALSE(remove(*before, scope));
   ::close(fd);
-  // Another file of that name is not the one that was listed.
+  // Another file of that name is not the file that was listed.
   folder.write("shm/other", "y");
   std::filesystem::rename(folder.path("shm/other"), path);
   EXPECT_TRUE(remove(*before, scope));
@@ -185,7 +185,7 @@ TEST(Spools, ThatALiveProcessRecordsToAreUsed) {
   EXPECT_EQ(found.front().state, State::kUsed);
 }
 
-/// A process of a table told by hand.
+/// A row of a process table.
 sources::ProcessRow row(pid_t pid, pid_t ppid, std::vector<std::string> command,
                         std::map<std::string, std::string> environment = {}) {
   sources::ProcessRow out;

@@ -267,7 +267,7 @@ TEST(AddRecordings, NamesParametersThatGotNoGradient) {
   EXPECT_EQ(facts(job, "reducer")[0]->number("ready"), 1);
 }
 
-/// A process 100 whose thread waits for a key that its frames do not tell.
+/// A process 100 whose thread waits for a key that its frames do not show.
 JobModel job_in_the_store() {
   Thread thread;
   thread.tid = 100;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who fell by itself, and whom a launcher ended afterwards.
+// Which processes failed by themselves, and which were ended afterwards by a launcher.
 #include "collector/model/building/child_ends.h"
 
 #include <csignal>
@@ -70,7 +70,7 @@ TEST(ChildEnds, KeepsTheSignalOrTheStatusOfEach) {
 }
 
 TEST(CleanedUp, TellsWhoWasOnItsWayOutFromWhomMpichsLauncherEnded) {
-  // it asks for their ends in the order of pids
+  // it waits for its children in the order of their pids
   EXPECT_EQ(cleaned(kHydra, {sent(100, SIGKILL), came_late(101, SIGKILL), sent(102, SIGKILL),
                              ended(100, SIGKILL), ended(101, SIGKILL), ended(102, SIGKILL)}),
             (std::set<pid_t>{100, 102}));

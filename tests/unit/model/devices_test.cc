@@ -9,7 +9,7 @@
 namespace ddpdoctor::model {
 namespace {
 
-/// A process of two devices in one communicator, each with a call.
+/// A process with two devices in one communicator, each with a call.
 sources::Recording two_devices() {
   sources::Recording recording;
   recording.pid = 100;

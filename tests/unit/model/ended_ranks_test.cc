@@ -11,7 +11,7 @@ namespace {
 
 constexpr pid_t kLauncher = 10;
 
-/// A process that left nothing but its end.
+/// A process of which only its end is recorded.
 sources::Recording ended(pid_t pid, Rank rank, pid_t parent = kLauncher,
                          std::string command = "python train.py") {
   sources::Recording recording;
@@ -36,7 +36,7 @@ Process living(pid_t pid, std::optional<Rank> rank, Role role = Role::kRank,
   return process;
 }
 
-/// The launcher and ranks 0 to 2, which live.
+/// The launcher and ranks 0 to 2, which are running.
 std::vector<Process> others() {
   return {living(kLauncher, {}, Role::kOther, {"bash", "cmd.sh"}), living(100, 0), living(101, 1),
           living(102, 2)};

@@ -10,7 +10,7 @@ namespace {
 
 using Paths = std::vector<std::string>;
 
-/// Candidates of the only import of the line.
+/// Candidates for the only import of the line.
 Paths of(const std::string& line, std::string_view file = "/job/app/train.py") {
   const auto all = import_candidates(file, {{3, line}});
   return all.size() == 1 ? all.front() : Paths{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of expressions as facts, by line and along the ranks.
+// Values of expressions as facts, by line and by rank.
 #include "collector/model/observed_values.h"
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST(ObservedValues, ThatNoFindingShowsAreNotRecorded) {
   job.facts.push_back({.rank = 0, .pid = {}, .kind = "exit", .fields = {}});
   auto facts = job.facts;
   keep_reported_values(facts, {.lines = {{"/srv/train.py", 14}}, .sentences = {}});
-  EXPECT_EQ(facts.size(), 2U);  // the decision, and what is no value
+  EXPECT_EQ(facts.size(), 2U);  // the decision, and an expression without a value
   facts = job.facts;
   keep_reported_values(facts, {.lines = {}, .sentences = {"`mode` is 'ro' on rank 0"}});
   EXPECT_EQ(facts.size(), 2U);

@@ -11,7 +11,8 @@ namespace {
 
 using Recordings = std::vector<sources::Recording>;
 
-/// `count` ranks of a job that were told to be `world`, from this pid on, and called one operation.
+/// `count` ranks of a job with world size `world`, from this pid on, each with one call of
+/// `operation`.
 void add_job(Recordings& all, pid_t first, int count, int world, const std::string& operation) {
   for (int rank = 0; rank < count; ++rank) {
     sources::Recording one;

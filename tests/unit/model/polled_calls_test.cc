@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that asks NCCL in a loop how its call goes stands still, whatever line of the loop it is
-// at; one that has not asked lately works.
+// A rank that polls the state of an NCCL call in a loop is not moving, whatever line of the loop it
+// is at; one that has not polled for some time is working.
 #include "collector/model/building/polled_calls.h"
 
 #include <gtest/gtest.h>

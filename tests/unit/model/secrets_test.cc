@@ -10,7 +10,7 @@
 namespace ddpdoctor::model {
 namespace {
 
-// Put together here, so that no scanner takes this file for a leak.
+// Assembled here, so that no scanner reports this file as a leak.
 const std::string kRandom = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z";
 
 TEST(Secrets, ValuesAreHiddenAndTheirNamesStay) {

@@ -7,7 +7,8 @@
 namespace ddpdoctor::model {
 namespace {
 
-/// Five ranks; the last three are ranks 0 to 2 of a job at another port, or what `change` makes.
+/// Five ranks; the last three are ranks 0 to 2 of a job at another port, or what `change` makes of
+/// them.
 JobModel two_trials(const std::string& second_port, const std::string& second_world) {
   tests::JobBuilder builder = tests::job().ranks(5);
   for (const Rank rank : {0, 1}) {
@@ -37,7 +38,7 @@ TEST(SeveralJobs, AreThoseWithAPortAndASizeOfTheirOwn) {
 }
 
 TEST(SeveralJobs, AreNotRanksThatWereToldSomethingWrong) {
-  EXPECT_FALSE(are_several_jobs(two_trials("31234", "2")));  // one size, and a rank too many
+  EXPECT_FALSE(are_several_jobs(two_trials("31234", "2")));  // same size, and one rank too many
   EXPECT_FALSE(are_several_jobs(two_trials("31134", "3")));  // one rendezvous: ranks twice
   EXPECT_FALSE(are_several_jobs(tests::job().ranks(4).build()));
   tests::JobBuilder astray = tests::job().ranks(3);

@@ -26,7 +26,7 @@ TEST(UnlikeVariables, AreNamedWithTheirSidesAndNeverWithAValue) {
                          {{"MODE", "fast"}, {"A", "1"}},
                          {},
                          {{"A", "1"}}});
-  ASSERT_EQ(facts.size(), 1);  // of rank 3 nothing could be read: it counts for nothing
+  ASSERT_EQ(facts.size(), 1);  // nothing could be read of rank 3: it is ignored
   EXPECT_EQ(facts[0].text("name"), "MODE");
   EXPECT_EQ(facts[0].text("unset"), "4");
   EXPECT_EQ(facts[0].list("sides"), (std::vector<std::string>{"0,2", "1"}));

@@ -6,7 +6,7 @@
 namespace ddpdoctor::monitor {
 namespace {
 
-/// Seconds at which a job that begins a collective every second is glanced at.
+/// Seconds at which a job that starts a collective every second is checked.
 std::vector<int> glances(Forecast& forecast, int seconds) {
   std::vector<int> out;
   const Forecast::Clock::time_point start;

@@ -40,7 +40,7 @@ class Segment {
     descriptor_.reset();
   }
 
-  /// Whether it is called left by a job that made it at `time`.
+  /// True if it is reported as left behind by a job that made it at `time`.
   [[nodiscard]] bool left(double time) const {
     model::JobModel job;
     job.facts.push_back(

@@ -87,7 +87,7 @@ TEST(HasStirred, SeesBytesThatMovedSinceTheLook) {
   ASSERT_TRUE(row);
   self.row = *row;
   sources::complete(self.row);
-  self.row.cpu_seconds += 100;  // only bytes shall tell
+  self.row.cpu_seconds += 100;  // only the bytes differ
   self.role = sources::JobRole::kRank;
   look.tree.processes.push_back(self);
   if (!self.row.io_bytes) {

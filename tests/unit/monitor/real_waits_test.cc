@@ -32,7 +32,7 @@ std::string python() {
   return {};
 }
 
-/// A python program that has said READY.
+/// A Python program that has printed READY.
 class Program {
  public:
   explicit Program(const std::string& text)
@@ -45,10 +45,10 @@ class Program {
   Program(Program&&) = delete;
   Program& operator=(Program&&) = delete;
   ~Program() {
-    ::kill(child_.pid(), SIGKILL);  // it would not end by itself
+    ::kill(child_.pid(), SIGKILL);  // it would not end on its own
   }
 
-  /// What its main thread waits for, once it waits for that kind.
+  /// What its main thread waits for, once it is in a wait of that kind.
   [[nodiscard]] std::optional<model::WaitsOn> waits(std::string_view kind) {
     std::optional<model::WaitsOn> last;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -64,7 +64,7 @@ class Program {
     }
     return last;
   }
-  /// The thread of that Python name or comm among the others.
+  /// The other thread with that Python name or comm.
   [[nodiscard]] std::string other_thread() const {
     const model::Process* process = model::process(job_, child_.pid());
     for (const model::Thread& thread : process->threads) {

@@ -15,7 +15,7 @@ TEST(Strays, AreIdleAsLongAsNothingOfThemRuns) {
   ASSERT_EQ(child.line(), "up");
   Strays strays(::getpid(), 0);
   double idle = 0;
-  for (int second = 0; second < 1000 && idle < 3; ++second) {  // until it has come to its read
+  for (int second = 0; second < 1000 && idle < 3; ++second) {  // until it is in its read
     strays.look(second);
     ::usleep(10'000);
     model::JobModel job;
@@ -39,7 +39,7 @@ TEST(Strays, AreNotIdleWhenTheyRanBetweenTheLooks) {
   strays.look(0);
   double second = 0;
   double idle = 0;
-  do {  // until it had its turn between two looks
+  do {  // until it has run between two snapshots
     ::usleep(10'000);
     strays.look(++second);
     model::JobModel job;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// supervise() beside real commands: nothing here depends on how long anything takes, only on what
-// comes after what.
+// supervise() with real commands: the tests depend on the order of events, not on how long anything
+// takes.
 #include "collector/monitor/supervise.h"
 
 #include <csignal>
@@ -56,7 +56,7 @@ class Supervise : public testing::Test {
     });
   }
 
-  /// A ring in which a parent saw its child killed.
+  /// Writes a ring in which a parent saw its child killed.
   void leave_ring_of_a_killed_child() {
     sources::test::RingInMemory memory;
     wire::Slot& slot = memory.add_slot(wire::EventKind::kChildExit, wire::Phase::kEnqueued);
@@ -79,14 +79,14 @@ class Supervise : public testing::Test {
   sigset_t before_{};
 };
 
-/// Somebody who reads the whole job.
+/// A Company that reads the whole job.
 class Reader : public Company {
  public:
   bool led = true;
   bool wants = false;
   bool hang = false;
   int alarms = 0;
-  pid_t ends = 0;  // on an alarm
+  pid_t ends = 0;  // killed when the alarm is raised
 
   [[nodiscard]] bool leads() const override {
     return led;
@@ -171,7 +171,7 @@ TEST_F(Supervise, EndsAHungCommandOnlyWhenItMay) {
 }
 
 TEST_F(Supervise, GoesOnWatchingAHungCommandThatItMayNotEnd) {
-  // the command ends when it has been suspected, which the listener tells it
+  // the command ends after it was suspected: the listener creates the file
   launch(("until test -e " + spool_ + "/suspected; do sleep 0.05; done; exit 3").c_str());
   const Outcome outcome = supervise(child_, spool_, {.hang_timeout = 0},
                                     [&](const model::JobModel&, Occasion occasion) {
@@ -191,7 +191,7 @@ TEST_F(Supervise, PassesOnASignalSentToItAlone) {
   ASSERT_TRUE(test::eventually([&] { return std::filesystem::exists(spool_ + "/ready"); }));
   ::kill(::getpid(), SIGTERM);
   EXPECT_EQ(watch({}).status, 9);
-  EXPECT_TRUE(told_.empty());  // whoever is interrupted is not diagnosed afterwards
+  EXPECT_TRUE(told_.empty());  // after an interruption there is no diagnosis
 }
 
 TEST_F(Supervise, TellsAtOnceOfAChildThatWasKilled) {

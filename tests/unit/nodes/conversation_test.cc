@@ -12,7 +12,7 @@
 namespace ddpdoctor::nodes {
 namespace {
 
-/// What a node sends of `bytes`, line by line.
+/// What a node sends for `bytes`, line by line.
 std::vector<std::string> lines_of(const std::string& bytes) {
   std::vector<std::string> out;
   const std::string whole = data_lines("s1", bytes);

@@ -8,7 +8,7 @@
 namespace ddpdoctor::nodes {
 namespace {
 
-/// A node with its launcher (pid 9) and two ranks (10, 11), as a container shows them.
+/// A node with its launcher (pid 9) and two ranks (10, 11), with the pids of a container.
 Answer node(int index, const std::string& job = "10.0.0.1:29500 of 4, none") {
   model::JobModel seen;
   seen.world_size = 4;
@@ -85,7 +85,7 @@ TEST(Gather, DifferentJobsAreNotMixed) {
   const std::string other = "10.0.0.9:29500 of 4, none";
   EXPECT_FALSE(gather({node(1), node(2, other)}, {}).has_value());
   EXPECT_TRUE(gather({node(1), node(2, other)}, {.one_job = true, .unreachable = {}}).has_value());
-  // One meeting place with other settings is one job whose settings differ.
+  // The same rendezvous address with other settings is one job whose settings differ.
   EXPECT_TRUE(gather({node(1), node(2, "10.0.0.1:29500 of 8, none")}, {}).has_value());
   EXPECT_TRUE(gather({node(1), node(2, "")}, {}).has_value());
 }

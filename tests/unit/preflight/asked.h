@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one check says of a machine told by a few files.
+// The remarks of one check about a machine that is described by a few files.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace ddpdoctor::preflight {
 
-/// A machine of a test's own: files below a folder that is gone afterwards.
+/// A machine for one test: files in a folder that is removed afterwards.
 class Machine {
  public:
   Machine() : folder_(std::make_unique<tests::TempDir>()) {
@@ -50,7 +50,7 @@ inline Remarks asked(std::string_view name, const Setting& setting) {
   return (*found)->look(setting);
 }
 
-/// The worst that is said; kOk when nothing is.
+/// The worst level of the remarks; kOk without remarks.
 inline Level worst(const Remarks& remarks) {
   Level level = Level::kOk;
   for (const Remark& remark : remarks) {
@@ -67,7 +67,7 @@ inline std::string said(const Remarks& remarks) {
   return out;
 }
 
-/// Whoever finds fault must say what to do.
+/// Every remark about a fault must have a fix.
 inline void expect_fixes(const Remarks& remarks) {
   for (const Remark& remark : remarks) {
     EXPECT_TRUE(remark.level < Level::kWarning || !remark.fix.empty()) << remark.what;

@@ -78,7 +78,7 @@ TEST(Observation, YamaWithoutTheCapabilityRefusesAttach) {
   expect("observation", machine.setting, Level::kOk, "ptrace_scope is 0");
 }
 
-/// A port somebody listens on, as long as this lives.
+/// Listens on a port during its lifetime.
 class Listener {
  public:
   Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -150,7 +150,7 @@ TEST(MasterAddress, ANameThatDoesNotResolveBreaks) {
 
 TEST(MasterAddress, RankZerosAddressMustBeThisMachines) {
   Machine machine;
-  machine.setting.plan.address = "192.0.2.1";  // TEST-NET-1, RFC 5737: nobody's
+  machine.setting.plan.address = "192.0.2.1";  // TEST-NET-1, RFC 5737: never assigned
   machine.setting.plan.node = 0;
   expect("master-address", machine.setting, Level::kBreaks, "not an address of this machine");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function may have chosen behind a line, and which calls only one way makes.
+// The decisions that a function may have made after a line, and the calls that only one branch
+// makes.
 #include "collector/program/questions/choices.h"
 
 #include <string>
@@ -17,8 +18,8 @@ std::string said(const std::vector<Node>& calls) {
   return out.empty() ? "-" : out;
 }
 
-/// "x: f() / -; …" of the choices behind the line with `# HERE`; without one, of the function that
-/// holds line 1.
+/// "x: f() / -; …" for the decisions after the line with `# HERE`; without one, for the function
+/// that has line 1.
 std::string choices(std::string_view text) {
   const SourceText lines = source(text);
   const bool here = text.find("# HERE") != std::string_view::npos;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python sources for the tests of questions: lines are found by what stands on them, never by
-// number.
+// Python sources for the tests of questions: lines are found by their text, never by number.
 #pragma once
 
 #include <string>

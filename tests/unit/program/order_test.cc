@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a loop's order is each process's own; one loop, many things it may go over.
+// Whether a loop's order can differ between processes: one loop, many things to iterate over.
 #include "collector/program/origin/order.h"
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions as values: where one of them is called, it is followed.
+// Functions as values: if one of them is called, it is followed.
 #include <string>
 
 #include "collector/program/origin/origin.h"

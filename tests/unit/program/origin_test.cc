@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where values come from; one program, many spellings.
+// Where values come from; the same program in many spellings.
 #include "collector/program/origin/origin.h"
 
 #include <string>
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"import threading\nlate = False\ndef note():\n    global late\n    late = True\n"
              "threading.Timer(60, note).start()\na()  # HERE",
              "late", Source::kClock},
-        // The same words, and no signal registers them.
+        // The same words, but the function is not registered for a signal.
         Case{"stop = False\ndef note(*_):\n    global stop\n    stop = True\nnote()\na()  # HERE",
              "stop", kSame},
         Case{"import signal\nstop = False\ndef note(*_):\n    global stop\n    stop = True\n"

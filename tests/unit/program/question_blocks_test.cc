@@ -71,7 +71,8 @@ TEST(Enclosing, DoesNotReachOverAGapIntoAFinishedBlock) {
 }
 
 TEST(Enclosing, KeepsWhatIsKnownAroundAGap) {
-  // A try without its clauses, headers without suites, the end of a string that began elsewhere.
+  // A try without its clauses, headers without suites, the end of a string that began before the
+  // first known line.
   const Lines lines = {{3, "that only waits.\"\"\""},
                        {9, "def f(path):"},
                        {10, "    try:"},

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends a loop for want of data, and what skips a round of it.
+// What ends a loop when its data ends, and what skips one of its iterations.
 #include "collector/program/questions/data_ends.h"
 #include "tests/unit/program/lines_of.h"
 
 namespace ddpdoctor::program {
 namespace {
 
-/// "taken / noticed" as they are written; empty when the loop on the line with LOOP has no such
+/// "taken / noticed" as written in the source; empty if the loop on the line with LOOP has no such
 /// end.
 std::string end_in(const std::string& source) {
   const Lines lines = lines_of(source);
@@ -46,7 +46,7 @@ TEST(DataEnd, DoesNotDependOnWhatTheSourceOrTheReaderIsCalled) {
             "x = well.draw() / if x is None:");
   EXPECT_EQ(end_in("while x := self.well(4):  # LOOP\n  f(x)\n"),
             "while x := self.well(4): / while x := self.well(4):");
-  // Nobody uses it: a word that all is done.
+  // The item is not used: it only signals the end.
   EXPECT_EQ(end_in("while True:  # LOOP\n  x = q.get()\n  if not x:\n    break\n  f()\n"), "");
   EXPECT_EQ(end_in("while ok := self.next_step():  # LOOP\n  f()\n"), "");
 }

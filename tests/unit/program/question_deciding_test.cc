@@ -15,7 +15,7 @@ void PrintTo(const Deciding& c, std::ostream* out) {
   *out << c.source;
 }
 
-/// Where `rank` comes from: a name alone says nothing.
+/// Defines `rank`: its name alone is not evidence.
 Lines with_rank(const char* source) {
   return lines_of(std::string(source) +
                   "\nimport torch.distributed as dist\nrank = dist.get_rank()\n");
@@ -94,7 +94,7 @@ TEST(DecidingBranchesOfALine, AreUnknownWhereTheLineIsUnknown) {
 
 struct Separating {
   const char* source;     // lines A and B are marked
-  const char* condition;  // nullptr: nothing separates them
+  const char* condition;  // nullptr: no condition separates them
 };
 
 void PrintTo(const Separating& c, std::ostream* out) {

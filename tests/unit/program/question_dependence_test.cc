@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Dependence, EndsOnCirclesAndOnManyNames) {
   const Lines circle = lines_of("a = b\nb = a\nc()  # HERE");
   EXPECT_EQ(dependence("a", circle, 3), kNone);
-  EXPECT_EQ(dependence("rank == 0", circle, 3), kData);  // a name alone says nothing
+  EXPECT_EQ(dependence("rank == 0", circle, 3), kData);  // a name alone is not evidence
   std::string many;
   std::string sum = "x0";
   for (int i = 0; i < 400; ++i) {

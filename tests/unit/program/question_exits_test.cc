@@ -66,7 +66,7 @@ TEST(AlwaysFails, IsARaiseOnEveryWay) {
   EXPECT_FALSE(fails("if a:  # HERE\n  while True: g()\n"));
 }
 
-/// Of the innermost loop around the line marked HERE.
+/// For the innermost loop around the line marked HERE.
 bool comes_round(const char* source) {
   const Lines lines = lines_of(source);
   const int line = line_with(lines, "HERE");

@@ -5,7 +5,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// The header of the loop that feeds the call on the line marked HERE; empty for none.
+/// The header of the loop that feeds the call on the line marked HERE; empty if there is none.
 std::string fed(const char* source) {
   const Lines lines = lines_of(source);
   const auto loop = feedback_loop(lines, line_with(lines, "HERE"));

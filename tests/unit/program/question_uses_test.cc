@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a name is a value, what is wrapped, what a log lets through.
+// Where a name is used as a value, what is wrapped, what a log lets through.
 #include <gtest/gtest.h>
 
 #include "collector/program/libraries/libraries.h"

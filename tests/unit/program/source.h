@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python sources for the tests of this folder: lines are found by what stands on them.
+// Python sources for the tests of this folder: lines are found by their text.
 #pragma once
 
 #include <initializer_list>
@@ -37,7 +37,7 @@ inline int line_with(const SourceText& text, std::string_view part) {
   return 0;
 }
 
-/// Only the lines that contain one of `parts`: what a recording may hold.
+/// Only the lines that contain one of `parts`, as in a recording that has only some lines.
 inline SourceText only(const SourceText& text, std::initializer_list<std::string_view> parts) {
   SourceText out;
   for (const std::string_view part : parts) {

@@ -61,7 +61,7 @@ TEST(Recording, KeepsThatProgressIsUnknown) {
   EXPECT_EQ(loaded->progress, model::Progress::kUnknown);
 }
 
-/// Many ranks in frames of one process or a few: what is cut loses some of them.
+/// Many ranks in frames of one process or a few: a truncated recording loses some of them.
 JobModel many_ranks() {
   JobModel job = tests::job()
                      .ranks(64)

@@ -115,7 +115,7 @@ TEST(WhyUnreadable, TellsAbsentZombieThreadAndReadable) {
   EXPECT_NE(why_unreadable(thread).what.find("is a thread of process"), std::string::npos);
 }
 
-/// Asks as user nobody, in a child, and brings the answer back through a pipe.
+/// Checks access as user nobody, in a child, and returns the answer through a pipe.
 std::string asked_as_nobody(pid_t pid) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real processes for the tests: started, waited for by condition, ended by pid.
+// Real processes for tests: started, waited for until a condition is true, ended by pid.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@
 
 namespace ddpdoctor::sources {
 
-/// Polls until `holds` or a minute is over.
+/// Polls until `holds` returns true; false after a minute.
 inline bool eventually(const std::function<bool()>& holds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!holds()) {
@@ -37,7 +37,7 @@ inline bool eventually(const std::function<bool()>& holds) {
   return true;
 }
 
-/// A forked child that runs a function and is killed with its process group when the test is over.
+/// A forked child that runs a function and is killed with its process group at the end of the test.
 class Child {
  public:
   explicit Child(const std::function<void()>& body) : pid_(::fork()) {
@@ -78,7 +78,7 @@ inline void run(const std::vector<std::string>& command) {
   ::_exit(127);
 }
 
-/// The system call a thread sleeps in, from /proc.
+/// The system call in which a thread sleeps, from /proc.
 inline std::optional<stacks::Syscall> syscall_of(pid_t pid, pid_t tid) {
   const std::string text =
       read_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid)).value_or("");
@@ -94,18 +94,18 @@ inline std::optional<stacks::Syscall> syscall_of(pid_t pid, pid_t tid) {
   return found;
 }
 
-/// True when the thread sleeps in that system call.
+/// True if the thread sleeps in that system call.
 inline bool sleeps_in(pid_t pid, std::int64_t call) {
   const auto found = syscall_of(pid, pid);
   return found && found->number == call;
 }
 
-/// The program "sleep" is up: exec sets the name before the environment can be read.
+/// True if the program "sleep" has started: exec sets the name before the environment can be read.
 inline bool asleep(pid_t pid) {
   return sleeps_in(pid, SYS_clock_nanosleep) || sleeps_in(pid, SYS_nanosleep);
 }
 
-/// What a capture would say of a process, without frames.
+/// What a capture returns for a process, without frames.
 inline stacks::ProcessStacks captured(pid_t pid) {
   stacks::ProcessStacks process;
   process.pid = pid;
@@ -134,7 +134,7 @@ inline JobTree job_of(const std::vector<pid_t>& pids) {
   return job;
 }
 
-/// A folder that goes away with the test.
+/// A folder that is removed at the end of the test.
 class Folder {
  public:
   Folder() {

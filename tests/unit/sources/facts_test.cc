@@ -137,7 +137,8 @@ TEST(Facts, ALeakedSegmentHasNoCreatorAndNoUser) {
   }
   const std::string name = fmt::format("/torch_{}_777_0", gone);
   const int made = ::shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
-  ASSERT_EQ(::ftruncate(made, 1 << 30), 0);  // no page of it: among the largest, which are told
+  // None of its pages exists: it counts as one of the largest, which are reported.
+  ASSERT_EQ(::ftruncate(made, 1 << 30), 0);
   ::close(made);
   const auto segments = facts_of(surroundings(job_of({::getpid()}), {}), "shm-segment", gone);
   ::shm_unlink(name.c_str());
@@ -166,10 +167,10 @@ TEST(Facts, AFileLockNamesHolderAndWaiter) {
   EXPECT_FALSE(field<bool>(locks[0], "holder_in_job"));
   const std::string named = field<std::string>(locks[0], "path");
   EXPECT_TRUE(named == path || named.empty())
-      << named;  // kernels before 5.14 do not tell inodes of descriptors
+      << named;  // kernels before 5.14 do not show inodes of descriptors
 }
 
-/// A process polling a baton at `path` ("" = the frame does not tell).
+/// A process that polls a baton at `path` ("" = the frame does not show it).
 std::vector<RawFact> baton_facts(pid_t pid, const std::string& path) {
   stacks::ProcessStacks stacks = captured(pid);
   stacks::Frame frame;
@@ -183,7 +184,7 @@ std::vector<RawFact> baton_facts(pid_t pid, const std::string& path) {
   return facts_of(surroundings(job_of({pid}), {stacks}), "lock-file");
 }
 
-/// The fact about a soft lock of this text that a process waits for.
+/// The fact about a soft lock with this text for which a process waits.
 RawFact soft_lock_fact(const std::string& text) {
   const Folder folder;
   const std::string path = folder.file("soft.lock");
@@ -320,7 +321,8 @@ TEST(Facts, AThreadPoolIsSeenByWhereItsThreadsStarted) {
   const auto facts = facts_of(surroundings(job_of({::getpid()}), {stacks}), "openmp-team");
   ASSERT_EQ(facts.size(), 1U);
   EXPECT_EQ(field<std::string>(facts[0], "library"), "libgomp.so.1");
-  EXPECT_EQ(field<std::int64_t>(facts[0], "threads"), 2);  // the main thread is not the pool's
+  // The main thread does not belong to the pool.
+  EXPECT_EQ(field<std::int64_t>(facts[0], "threads"), 2);
 }
 
 TEST(Facts, VersionsThatDifferAreToldForEveryRank) {

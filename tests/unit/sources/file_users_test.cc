@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processes use a file, as /proc says of this very process.
+// Which processes use a file, checked on this process in /proc.
 #include "collector/sources/files/file_users.h"
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-/// Every second page is protected otherwise: each is a line of its own in /proc/self/maps.
+/// Every second page has another protection: each is a line of its own in /proc/self/maps.
 class ManyMappings {
  public:
   ManyMappings() : memory_(::mmap(nullptr, kPages * kPage, PROT_READ, kAnonymous, -1, 0)) {
@@ -31,7 +31,7 @@ class ManyMappings {
   }
 
  private:
-  static constexpr std::size_t kPages = 12'000;  // of which the kernel writes half a megabyte
+  static constexpr std::size_t kPages = 12'000;  // the kernel writes half a megabyte about them
   static constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS;
   void* memory_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees of real processes show that /proc says what we think; stacks correct what it cannot say.
+// Real process trees, to check our assumptions about /proc; stacks supply what /proc cannot show.
 #include <gtest/gtest.h>
 
 #include "tests/unit/sources/children.h"
@@ -18,7 +18,7 @@ TEST(FindJob, NoSuchProcessIsAnErrorThatSaysWhatToDo) {
   EXPECT_FALSE(find_job(::getpid(), true));
 }
 
-/// Real: a shell, "torchrun" below it, two ranks, one of them with a forked worker.
+/// Real: a shell, "torchrun" as its child, two ranks, one of them with a forked worker.
 TEST(FindJob, FindsARealTreeFromItsShellAndFromItsWorker) {
   if (std::system("python3 -c pass") != 0) {
     GTEST_SKIP() << "no python3";
@@ -114,13 +114,13 @@ TEST(RefineRoles, ARankThatOnlyTorchNumbersDoesNotLeadToTheOthers) {
   JobTree alone = table.find(11);
   alone.world_size = 2;
   refine_roles(alone, {says(11, 1, {})});
-  EXPECT_TRUE(alone.ranks_here.empty());  // rank 0 may be process 12: not known to be missing
+  EXPECT_TRUE(alone.ranks_here.empty());  // rank 0 may be process 12: it is not known to be missing
 }
 
 TEST(RefineRoles, WhoStartsTheOtherRanksAndIsRankZeroIsNotMissed) {
   Table table;
   Variables second = torchrun_rank(1);
-  second.erase("RANK");  // as Lightning starts it
+  second.erase("RANK");  // as started by Lightning
   second["NODE_RANK"] = "0";
   table.add(10, 0, kTrain).add(11, 10, kTrain, second);
   JobTree job = table.find(10);
@@ -212,7 +212,7 @@ TEST(RefineRoles, WhoStandsInInitProcessGroupIsTheRankItWasGiven) {
   EXPECT_EQ(job.world_size, 3);
 }
 
-/// `process` in init_process_group, given this rank of `world`.
+/// `process` is in init_process_group with this rank of `world`.
 stacks::ProcessStacks joins(int pid, int rank, int world) {
   stacks::ProcessStacks process =
       stands_in(pid, "init_process_group", "/x/torch/distributed/distributed_c10d.py");

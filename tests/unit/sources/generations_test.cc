@@ -6,7 +6,7 @@
 namespace ddpdoctor::sources {
 namespace {
 
-/// A rank that began at one time, called something, and ended at another (0: it lives).
+/// A rank that started at one time, made a call, and ended at another (0: it is running).
 Recording life(pid_t pid, int rank, double begin, double end, pid_t parent = 10) {
   Recording recording;
   recording.pid = pid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `attach PID` looks at: the pid itself, the one job below it, or nothing.
+// What `attach PID` reads: the pid itself, the only job below it, or nothing.
 #include "collector/sources/processes/job_choice.h"
 
 #include <set>
@@ -156,7 +156,7 @@ TEST(JobChoice, APlainTrainingScriptIsLookedAt) {
   const Table table = Table().add(5, 0, kTerminal).add(20, 5, {"python", "train.py"});
   EXPECT_EQ(choose(table, 20).value().pid, Table::kBase + 20);
   EXPECT_EQ(choose(table, 5).value().pid, Table::kBase + 20);
-  // One that has not imported torch yet, and a compiled program that links it.
+  // A process that has not imported torch yet, and a compiled program that links it.
   EXPECT_TRUE(choose(Table().add(6, 0, {"python", "train.py"}), 6).has_value());
   EXPECT_TRUE(choose(Table().add(25, 0, {"./trainer"}), 25).has_value());
 }
@@ -174,8 +174,8 @@ Variables worker_of(const char* program) {
           {"MASTER_PORT", program}};
 }
 
-/// A program (10) that started a cluster of its own, its raylet (15), two workers of it, one of
-/// another program and one of none.
+/// A program (10) that started a cluster of its own: its raylet (15), two of its workers, one
+/// worker of another program and one of none.
 Table cluster() {
   return Table()
       .add(10, 0, {"python", "driver.py"})

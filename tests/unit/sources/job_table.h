@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Process tables written by hand, and job trees as short texts to compare.
+// Process tables, and job trees as short texts to compare.
 #pragma once
 
 #include <array>
@@ -16,8 +16,7 @@ namespace ddpdoctor::sources {
 
 using Variables = std::map<std::string, std::string>;
 
-/// A process table written by hand. Pids are far above those the kernel gives, so that nothing real
-/// is read.
+/// A process table. Pids are far above those of the kernel, so that no real process is read.
 class Table {
  public:
   Table& add(pid_t pid, pid_t parent, std::vector<std::string> command,

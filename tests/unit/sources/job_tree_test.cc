@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees made by hand show every way a job is started.
+// Trees of processes for every way of starting a job.
 #include <gtest/gtest.h>
 
 #include "tests/unit/sources/children.h"
@@ -91,7 +91,7 @@ TEST(JobTree, ForkedRanksAreToldByTheirUnchangedMemoryMap) {
   EXPECT_EQ(shape(table.find(12)), "10 launcher; 11 rank ?0; 12 rank ?1");
   Table separate;
   separate.add(10, 0, kTrain).last().arguments_at = 4711;
-  separate.add(11, 10, kTrain).last().arguments_at = 815;  // the same command, but started anew
+  separate.add(11, 10, kTrain).last().arguments_at = 815;  // the same command, but restarted
   EXPECT_EQ(shape(separate.find(11)), "11 other");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job of a node that nobody names.
+// Finds the job on a node when no pid is given.
 #include <set>
 
 #include "collector/sources/processes/job_choice.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server on the loopback that answers as NCCL's RAS does, and some that do not.
+// A server on the loopback that answers like NCCL's RAS, and some that do not.
 #include "collector/sources/network/nccl_ras.h"
 
 #include <map>
@@ -40,7 +40,7 @@ class FakeRas {
   }
 
   RasQuestion question;
-  std::string heard;  // to be read after the answer
+  std::string heard;  // read it after the answer
 
  private:
   void serve() {

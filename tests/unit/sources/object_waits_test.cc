@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real processes at real kernel objects: which one it is, and who could end the wait.
+// Real processes that wait on real kernel objects: which object it is, and who could end the wait.
 #include <semaphore.h>
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace ddpdoctor::sources {
 namespace {
 
-/// What the main thread of the first process waits at; `function` is its native frame.
+/// The object on which the main thread of the first process waits; `function` is its native frame.
 std::optional<ObjectWait> object_of(const std::vector<pid_t>& pids,
                                     const std::string& function = {}) {
   std::vector<stacks::ProcessStacks> stacks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring as an agent would leave it, built in memory: tests bend what they are about.
+// A ring as an agent would write it, built in memory: each test changes the part that it is about.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that run on a GPU: their end is known only when somebody asked the GPU.
+// Calls that run on a GPU: their end is known only if the GPU was queried.
 #include <gtest/gtest.h>
 
 #include "collector/sources/rings/reader.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings of healthy agents, of agents that died while they wrote, and of liars.
+// Rings of healthy agents, of agents that were killed while writing, and corrupt ones.
 #include <algorithm>
 #include <cstring>
 #include <random>

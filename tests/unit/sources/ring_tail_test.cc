@@ -12,7 +12,7 @@ namespace {
 
 using test::RingInMemory;
 
-/// A ring as a file that is rewritten as its process goes on.
+/// A ring as a file that is rewritten as its process continues.
 class RingFile {
  public:
   RingFile() {

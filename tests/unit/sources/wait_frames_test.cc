@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits that frames explain; the process behind them is this test, which blocks nowhere.
+// Waits that are recognized by their frames; the process is this test itself, which is not blocked.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
@@ -10,7 +10,7 @@
 namespace ddpdoctor::sources {
 namespace {
 
-constexpr pid_t kHolder = 1 << 23;  // no real thread has such a number
+constexpr pid_t kHolder = 1 << 23;  // no real thread has this number
 
 stacks::Frame native(std::string function, std::string module = "libc.so.6") {
   stacks::Frame frame;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks, joins, children, terminals; and arguments that make no sense.
+// Locks, joins, children, terminals; and invalid arguments.
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -142,7 +142,7 @@ TEST(WaitTargets, AWorkerWaitsForTheProcessThatMadeItAndNotForItsSiblings) {
   const Pipe pipe;
   char byte = 0;
   Child worker([&] { [[maybe_unused]] const ssize_t got = ::read(pipe.ends[0], &byte, 1); });
-  Child sibling([] { hold(); });  // inherited both ends as well
+  Child sibling([] { hold(); });  // has inherited both ends, too
   ASSERT_TRUE(eventually(
       [&] { return sleeps_in(worker.pid(), SYS_read) && sleeps_in(sibling.pid(), test::kPause); }));
   JobTree job = job_of({::getpid(), worker.pid(), sibling.pid()});

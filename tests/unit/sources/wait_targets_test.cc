@@ -64,7 +64,7 @@ TEST(WaitTargets, APipeLeadsOutOfTheJobToo) {
     [[maybe_unused]] const ssize_t got = ::read(pipe.ends[0], &byte, 1);
   });
   ASSERT_TRUE(eventually([&] { return sleeps_in(reader.pid(), SYS_read); }));
-  const auto found = wait_of({reader.pid()});  // this test holds the writing end
+  const auto found = wait_of({reader.pid()});  // this test holds the write end
   expect(found, "pipe", pid_target(::getpid()));
   EXPECT_NE(found->detail.find("not of this job"), std::string::npos) << found->detail;
 }
@@ -172,7 +172,7 @@ int listen_on_loopback(sockaddr_in& address) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof(address);
-  // The address types of the socket interface want this cast.
+  // The socket interface requires this cast.
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   ::bind(fd, generic, length);
   ::listen(fd, 4);
@@ -277,7 +277,7 @@ TEST(WaitTargets, AnArgumentThatIsOverwrittenIsOfASleepThatEnds) {
     Child sleeper(
         [length] { ::syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, length, nullptr); });
     ASSERT_TRUE(eventually([&] { return sleeps_in(sleeper.pid(), SYS_clock_nanosleep); }));
-    length->tv_sec = time_t{1} << 47;  // what another call left on the stack
+    length->tv_sec = time_t{1} << 47;  // left on the stack by another call
     EXPECT_EQ(seconds_told(wait_of({sleeper.pid()})), 0);
   }
   ::munmap(length, 4096);

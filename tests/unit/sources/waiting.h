@@ -33,7 +33,7 @@ inline std::string pid_target(pid_t pid) {
   return fmt::format("pid:{}", pid);
 }
 
-/// A process that holds whatever it inherited and does nothing.
+/// A process that holds what it inherited and does nothing.
 inline void hold() {
   while (true) {
     ::pause();
@@ -52,7 +52,7 @@ struct Pipe {
     ::close(ends[0]);
     ::close(ends[1]);
   }
-  /// Keeps one end only (in a child).
+  /// Closes the other end (in a child).
   void keep(int end) const {
     ::close(ends.at(static_cast<std::size_t>(1 - end)));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flight recorder's ring: every layout, every way a target may lie or move.
+// The flight recorder's ring: every layout, and every way in which a process's memory may be wrong
+// or change.
 #include "collector/stacks/torch/flight_recorder.h"
 
 #include <algorithm>
@@ -144,7 +145,8 @@ TEST(FlightRecorder, ForgetsEntriesFromBeforeAReset) {
 TEST(FlightRecorder, LeavesOutAnEntryThatIsBeingWritten) {
   Job job(4);
   job.record(1, 6);
-  // The writer took slot 2 (sequence 3) and has not finished: next was bumped, next_id was not.
+  // The writer took slot 2 (sequence 3) and has not finished: next was incremented, next_id was
+  // not.
   job.process.put(job.recorder.address() + job.layout.next, std::uint64_t{3});
   job.process.put(job.recorder.slot(2) + job.layout.id, std::uint64_t{6});
   EXPECT_EQ(sequences(job.read()), (std::vector<std::int64_t>{4, 5, 6}));
@@ -229,7 +231,8 @@ TEST(FlightRecorder, SurvivesAnyBytes) {
   }
 }
 
-/// What a wrong layout or a hostile process puts in a place; each must be refused as a whole.
+/// Bytes that a wrong layout or a hostile process may have in a field; each must be refused
+/// entirely.
 struct Lie {
   const char* what;
   void (*tell)(Job& job);
@@ -314,7 +317,7 @@ TEST(FlightRecorder, WithABrokenTracebackOnlyLosesTheCall) {
   EXPECT_TRUE(reading.entries[0].calls.empty());
 }
 
-/// A call of today, which a layout that nothing but the memory tells of must show.
+/// A call of the current time: a layout found only by searching memory must contain one.
 FlightRecord call_of_today(std::int64_t sequence) {
   FlightRecord record = all_reduce(sequence);
   record.created_ns = 1'763'870'000'000'000'000 + sequence;
@@ -371,7 +374,7 @@ TEST(FlightRecorder, TakesNoTextThatIsNoString) {
   Job job;
   job.recorder.record(call_of_today(1));
   const RemoteAddress name = job.recorder.slot(0) + layout_213().operation;
-  job.process.put(name, job.process.allocate(64));  // outside of the string,
+  job.process.put(name, job.process.allocate(64));  // outside the string object,
   job.process.put(name + 16, std::uint64_t{3});     // with less room than a short one has
   EXPECT_FALSE(job.read().read);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merging on stacks written down by hand; python_live_test.cc does it on real ones.
+// Merges stacks that are written here; python_live_test.cc merges real ones.
 #include <string>
 #include <vector>
 
@@ -67,7 +67,7 @@ TEST(Merge, OneLoopRunsUpToTheEntryFrameIn311) {
 
 TEST(Merge, TheShimsAddressNamesTheLoopFrom312On) {
   std::string problem;
-  // No symbol names the loops, as in stripped builds.
+  // No symbol names the interpreter loops, as in stripped builds.
   const auto merged = merge(
       {native("read", 0x7100), native("", 0x7300), native("gen_iternext", 0x7380),
        native("", 0x7500), native("main", 0x7600)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ladder, on processes in every state an observer must cope with
+// The capture methods, on processes in every state that an observer must handle
 // (tests/support/stack_programs/look_target.cc).
 #include <algorithm>
 #include <charconv>
@@ -25,7 +25,7 @@ using std::chrono::steady_clock;
 const CaptureOptions kNoStop{.allow_stop = false, .native = true, .torch_state = false};
 const CaptureOptions kMayStop{.allow_stop = true, .native = true, .torch_state = false};
 
-/// A scene of look_target, with what it says.
+/// A scene of look_target, with its output.
 class Scene {
  public:
   explicit Scene(const std::string& name)
@@ -147,7 +147,7 @@ TEST(Capture, InterruptsNoWait) {
       tids[line->substr(0, line->find('_'))] = std::stoi(line->substr(line->rfind(' ')));
     }
   }
-  // Both were seen inside their waits, so a stop would have ended them.
+  // Both were seen inside their waits; a stop would have interrupted these.
   bool seen = false;
   eventually([&] {
     const ProcessStacks stacks = look(scene.pid(), kMayStop);

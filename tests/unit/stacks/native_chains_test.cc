@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unwinding against programs that know their own stacks
-// (tests/support/stack_programs/known_chains.cc), built with the compiler settings that make it
-// hard, and against libunwind as a third opinion.
+// Compares our unwinding with programs that know their own stacks
+// (tests/support/stack_programs/known_chains.cc), built with difficult compiler settings, and with
+// libunwind.
 #include <map>
 #include <sstream>
 #include <thread>
@@ -24,7 +24,7 @@ namespace {
 
 using Chain = std::vector<std::string>;
 
-/// Frames of the program's own chain; the libraries' and the closures between are not its subject.
+/// Frames of the program's own chain; frames of libraries and closures between them are omitted.
 Chain chain_of(const ThreadStack& thread) {
   Chain chain;
   for (const Frame& frame : thread.frames) {
@@ -82,8 +82,8 @@ class KnownChains : public testing::TestWithParam<const char*> {
     }
   }
 
-  /// After the last line nobody waits for the printing lock any more: asleep means in the call that
-  /// blocks.
+  /// After the last line no thread waits for the printing lock any more, so a sleeping thread is in
+  /// its blocking call.
   void wait_until_all_sleep() {
     const auto tasks = ProcTasks::open(child_->pid());
     ASSERT_TRUE(tasks.has_value());
@@ -141,7 +141,7 @@ TEST_P(KnownChains, AreNeverInferredWhenStoppingIsAllowed) {
   }
 }
 
-/// Program counters as a stopped thread gives them, by us and by libunwind.
+/// Program counters of a stopped thread, from our unwinder and from libunwind.
 struct Stopped {
   std::vector<RemoteAddress> ours;
   std::vector<RemoteAddress> libunwind;
@@ -188,7 +188,7 @@ TEST_P(KnownChains, AreTheSameStoppedAndNotAndByLibunwind) {
     const Stopped stopped = stop_and_unwind(**target, thread.tid);
     EXPECT_EQ(not_stopped, stopped.ours) << thread.tid;
 #ifdef DDPDOCTOR_HAVE_LIBUNWIND
-    // libunwind ends stacks of static programs early and calls it success; elsewhere it must agree.
+    // libunwind ends stacks of static programs early and reports success; otherwise it must agree.
     if (std::string_view(GetParam()) != "chains_static") {
       auto theirs = stopped.libunwind;
       if (!theirs.empty() && theirs.back() == 0) {

@@ -18,7 +18,7 @@
 namespace ddpdoctor::stacks {
 namespace {
 
-/// Path of the C++ library this test itself uses: a real file with every table we read.
+/// Path of the C++ library of this test: a real file with every table that we read.
 std::string library_path() {
   Dl_info place{};
   EXPECT_NE(::dladdr(reinterpret_cast<void*>(&::gnu_get_libc_version), &place), 0);
@@ -32,7 +32,7 @@ std::vector<std::byte> bytes_of(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Everything we ever ask of a file. What it answers is of no matter here: it must come back.
+/// Every query that we make of a file. The answers do not matter: the calls must return.
 void use(ElfFile& file) {
   EXPECT_LE(file.build_id().size(), 4096U);
   static_cast<void>(file.symbol("malloc"));
@@ -126,8 +126,8 @@ TEST(ElfFile, RefusesWhatIsNone) {
 }
 
 TEST(ElfFile, PrefersTheSegmentWithTheRightAccessWhenTwoShareAPage) {
-  // Two segments begin in one page of the file, as patchelf makes them; only the flags tell which
-  // mapping is whose.
+  // Two segments begin in one page of the file, as patchelf makes them; only the flags show which
+  // mapping belongs to which.
   std::vector<std::byte> bytes(0x3000);
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -159,7 +159,7 @@ TEST(ElfFile, SurvivesAnyBytes) {
   int opened = 0;
   for (int round = 0; round < 60; ++round) {
     auto bytes = original;
-    // Headers, then the tables at the end, then anything: a different part of the readers each
+    // Headers, then the tables at the end, then any offset: a different part of the readers each
     // time.
     const std::size_t begin = round % 3 == 0 ? 16 : round % 3 == 1 ? bytes.size() - 4096 : 0;
     const std::size_t end = round % 3 == 0 ? 1024 : bytes.size();
@@ -174,7 +174,7 @@ TEST(ElfFile, SurvivesAnyBytes) {
       use(**file);
     }
   }
-  EXPECT_GT(opened, 20);  // else nothing was tried
+  EXPECT_GT(opened, 20);  // else nothing was tested
 }
 
 TEST(CfiExpression, EndsOnWhatItDoesNotKnow) {

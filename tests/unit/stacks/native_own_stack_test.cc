@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unwinding from registers that a process has of itself: no thread is stopped and no memory of
-// another process is read, so these tests also run where neither is possible (an emulator).
+// Unwinds this process from its own registers: no thread is stopped and no memory of another
+// process is read, so these tests also run where neither is possible (an emulator).
 #include <csignal>
 #include <cstring>
 #include <ucontext.h>
@@ -103,7 +103,7 @@ std::vector<RemoteAddress> counters_of(const Unwound& unwound) {
   return counters;
 }
 
-/// What the functions of this test say of themselves: to where they return, innermost first.
+/// The return addresses reported by the functions of this test, innermost first.
 using Returns = std::vector<RemoteAddress>;
 
 std::optional<Unwound> walked;
@@ -120,7 +120,7 @@ std::optional<Unwound> walked;
 Returns (*volatile descend_as_told)(int, void (*)()) = &descend;
 
 [[gnu::noinline]] Returns descend(int depth, void (*at_the_end)()) {
-  // Room that only run time knows: the frame is left by its frame pointer.
+  // Its size is known only at run time, so the frame needs a frame pointer.
   auto* const room =
       static_cast<volatile char*>(__builtin_alloca(static_cast<std::size_t>(depth) * 24 + 8));
   room[0] = 1;
@@ -134,7 +134,7 @@ Returns (*volatile descend_as_told)(int, void (*)()) = &descend;
   return returns;
 }
 
-/// Whether `part` lies in `whole`, its members in their order next to each other.
+/// True if `whole` contains `part` as consecutive members in the same order.
 bool lies_in(const Returns& part, const std::vector<RemoteAddress>& whole) {
   return std::search(whole.begin(), whole.end(), part.begin(), part.end()) != whole.end();
 }
@@ -149,7 +149,7 @@ TEST(OwnStack, IsWalkedToItsEnd) {
   EXPECT_FALSE(walked->unproven);
 }
 
-// An instruction that no processor has, at whose address the handler finds the interrupted code.
+// An invalid instruction: the handler finds the interrupted code by its address.
 #if defined(__x86_64__)
 #define INTERRUPT "ud2"
 constexpr std::size_t kInterruptBytes = 2;
@@ -193,7 +193,7 @@ TEST(OwnStack, IsWalkedThroughASignalIntoALeaf) {
   const auto interrupted = std::find(counters.begin(), counters.end(), *interrupted_at);
   ASSERT_NE(interrupted, counters.end());
   EXPECT_TRUE(walked->frames.at(static_cast<std::size_t>(interrupted - counters.begin())).exact);
-  EXPECT_TRUE(lies_in(returns, {interrupted + 2, counters.end()}));  // leaf, then who called it
+  EXPECT_TRUE(lies_in(returns, {interrupted + 2, counters.end()}));  // leaf, then its caller
   EXPECT_EQ(walked->end, UnwindEnd::kComplete);
 }
 
@@ -209,7 +209,7 @@ TEST(OwnStack, WithoutAStackPointerTheFramePointerTells) {
   ASSERT_NE(plan, nullptr);
   const auto known = cfa_of(*plan, all, own.memory());
   ASSERT_TRUE(known.has_value());
-  // A frame record lies where the rules say that the caller's frame pointer is saved.
+  // A frame record is at the address where the rules say that the caller's frame pointer is saved.
   const auto& rule = plan->rules.at(rule_of(kFramePointer));
   if (rule.kind != RegisterRule::Kind::kExpression) {
     GTEST_SKIP() << "this function saves no frame pointer";
@@ -242,7 +242,7 @@ TEST(ReturnSigning, IsBlankedWhereItIsAnInstruction) {
 TEST(ReturnSigning, EndsAtWhatItDoesNotKnow) {
   auto unknown = bytes({0x2d, 0x3f, 0x2d});
   EXPECT_EQ(blank_return_signing(unknown, 4), 1U);
-  auto cut = bytes({0x0f, 0x7f, 0x2d});  // an expression longer than what there is
+  auto cut = bytes({0x0f, 0x7f, 0x2d});  // an expression longer than the remaining bytes
   EXPECT_EQ(blank_return_signing(cut, 4), 0U);
   auto endless = bytes({0x0e, 0x80, 0x80});
   EXPECT_EQ(blank_return_signing(endless, 4), 0U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What asyncio's tasks wait for in real interpreters, over every installation found.
+// What the tasks of asyncio wait for in real interpreters, for every installation found.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -16,13 +16,13 @@ namespace {
 
 using test::PythonInstallation;
 
-/// tests/support/python_event_loop.py in one of its moods, and our reader on it.
+/// tests/support/python_event_loop.py in one of its modes, and our reader on it.
 class Looping {
  public:
   Looping(const PythonInstallation& python, const std::string& mood)
       : child_({python.command, tests::source_file("tests/support/python_event_loop.py"), mood},
                true) {
-    // "ready" is printed by the loop, which has nothing else to do: it goes back to its selector.
+    // The loop prints "ready" and has nothing else to do, so it returns to its selector.
     if (!child_.lines_until("ready") || !child_.rests_in(test::kEpollWait)) {
       problem = "the loop does not come to rest";
       return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exceptions in the hands of real interpreters, over every installation found.
+// Exceptions being handled in real interpreters, for every installation found.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -15,7 +15,7 @@ namespace {
 
 using test::PythonInstallation;
 
-/// tests/support/python_exceptions.py in one of its moods, and our reader on it.
+/// tests/support/python_exceptions.py in one of its modes, and our reader on it.
 class Standing {
  public:
   Standing(const PythonInstallation& python, const std::string& mood)
@@ -32,7 +32,7 @@ class Standing {
     }
   }
 
-  /// What the main thread has in hand.
+  /// The exception that the main thread is handling.
   std::optional<RaisedException> handled() {
     for (const PythonThreadState& state : reader->thread_states()) {
       if (state.inner_tid == child_.pid()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that was never a Python: the readers must end, soon, and say nothing wrong enough to crash
-// anybody.
+// Memory that does not belong to a Python: the readers must end soon, and must return nothing that
+// makes a caller crash.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -31,9 +31,10 @@ std::vector<std::byte> noise(std::mt19937_64& random) {
         word = random();
         break;
       default:
-        word = kBase + 0x4000 +
-               random() % 16 *
-                   0x400;  // a few places everybody points to: shared structures and circles
+        word =
+            kBase + 0x4000 +
+            random() % 16 *
+                0x400;  // a few addresses to which many words point: shared structures and cycles
         break;
     }
   }
@@ -41,7 +42,7 @@ std::vector<std::byte> noise(std::mt19937_64& random) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Makes every object at the popular places one of the type at kBase, so that checks of type pass.
+/// Gives every object at these addresses the type at kBase, so that type checks pass.
 void plant_types(test::FakeMemory& memory, const PythonLayout& layout, std::mt19937_64& random) {
   constexpr auto kNames =
       std::to_array<std::string_view>({"code", "str", "dict", "float", "cell", "x"});
@@ -125,7 +126,7 @@ TEST(PythonThreads, Before311TheTidIsTakenOnlyFromWhatIsAPthread) {
 #if defined(__aarch64__)
   memory.put(pthread + 208, 1234);
   EXPECT_EQ(threads_of(memory, layout).at(0).state.inner_tid, 0);
-  memory.put(pthread + 192, pthread + 192);  // a list of one thread
+  memory.put(pthread + 192, pthread + 192);  // a list with one thread
   memory.put(pthread + 200, pthread + 192);
 #else
   memory.put(pthread + 720, 1234);
@@ -182,8 +183,8 @@ TEST(GilHolder, AHolderOfAnOpenLockIsStale) {
   EXPECT_EQ(python_gil_holder(memory, home), 99);
 }
 
-/// _PyRuntime of 3.13 with its own offsets: the cookie, the version, and each offset as the row has
-/// it.
+/// _PyRuntime of 3.13 with its own offsets: the cookie, the version, and each offset of the
+/// layout's row.
 void put_debug_offsets(test::FakeMemory& memory, std::uint64_t hex, std::uint64_t free_threaded) {
   memory.put_text(kBase, "xdebugpy");
   memory.put(kBase + 8, hex);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loops of real interpreters go over, over every installation found.
+// What the loops of real interpreters iterate over, for every installation found.
 #include <algorithm>
 #include <array>
 
@@ -22,7 +22,7 @@ std::string count(std::optional<std::int64_t> number) {
   return number ? fmt::format("{}", *number) : "?";
 }
 
-/// "list 3 of 7, 4 left" of each loop, outermost first, in the function that calls stand().
+/// "list 3 of 7, 4 left" for each loop, outermost first, in the function that calls stand().
 std::string loops_in(const PythonInstallation& python, const std::string& mood) {
   test::ChildProcess child(
       {python.command, tests::source_file("tests/support/python_loops.py"), mood}, true);
@@ -53,7 +53,7 @@ std::string loops_in(const PythonInstallation& python, const std::string& mood) 
   return out;
 }
 
-/// What the function that calls stand() has handed to batch_isend_irecv().
+/// The messages that the function which calls stand() has passed to batch_isend_irecv().
 std::string messages_by(const PythonInstallation& python, const std::string& mood) {
   test::ChildProcess child(
       {python.command, tests::source_file("tests/support/python_loops.py"), mood}, true);
@@ -103,7 +103,7 @@ class PythonIterators : public testing::TestWithParam<int> {
 TEST_P(PythonIterators, AreCountedFromTheBottomOfTheStack) {
   const bool counts_ranges = GetParam() < 12;
   expect("ranges", counts_ranges ? "range 1 of 4, range 3 of 8" : "range ? of ?, range ? of ?");
-  if (GetParam() < 14) {  // since then a with block keeps more than its way out
+  if (GetParam() < 14) {  // since 3.14 a with block keeps more than its __exit__ on the stack
     expect("sequences", "tuple 1 of 2, list 3 of 7");
   }
   expect("sliced", "list 3 of 6");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables as CPython wrote them for small functions, with what its own dis and co_positions say of
-// them.
+// Tables as CPython wrote them for small functions, with what CPython's dis and co_positions report
+// for them.
 #include <climits>
 #include <initializer_list>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole reader against real interpreters: python_shapes.py tells what Python itself sees of its
-// blocked threads, we must see exactly that. One test per version, over every installation of it
+// The whole reader on real interpreters: python_shapes.py prints what Python itself sees of its
+// blocked threads, and we must see exactly that. One test per version, for every installation
 // found.
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 using test::ChildProcess;
 using test::PythonInstallation;
 
-/// What the program said about itself.
+/// What the program printed about itself.
 struct Told {
   pid_t pid = 0;
   std::map<pid_t, std::string> names;
@@ -238,7 +238,7 @@ TEST_P(Interpreters, TheSpinningThreadHoldsTheLock) {
     std::string problem;
     const auto reader = open_python(**target, problem);
     ASSERT_NE(reader, nullptr) << problem;
-    // The main thread gets the lock once more on its way into read().
+    // The main thread takes the lock once more before it enters read().
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     std::optional<pid_t> holder;
     while (holder != spinner && std::chrono::steady_clock::now() < deadline) {
@@ -286,7 +286,7 @@ TEST_P(Interpreters, EveryLoopIsKnownByAnAddressOnTheStackFrom310On) {
           EXPECT_EQ(loop, 0U);
         } else if ((frame.entry || frame.shim)) {
           EXPECT_NE(loop, 0U);
-          // 3.15 ends each thread with a sentinel in the thread state, wherever that lies.
+          // 3.15 ends each thread with a sentinel in the thread state, at any address.
           EXPECT_TRUE(loop > inner || GetParam() >= 15) << "the caller's loop lies further up";
           inner = loop;
         }
@@ -321,7 +321,7 @@ TEST_P(Interpreters, ASubinterpretersFramesStandInsideItsCallers) {
   }
 }
 
-/// Python frames of a merged stack, as the program tells them.
+/// The Python frames of a merged stack, in the program's format.
 std::vector<std::string> python_part(const ThreadStack& thread) {
   std::vector<std::string> seen;
   for (const Frame& f : thread.frames) {
@@ -351,7 +351,7 @@ TEST_P(Interpreters, PythonAndNativeFramesMergeIntoOneStack) {
       const auto last_python = std::ranges::find_if(
           thread.frames.rbegin(), thread.frames.rend(),
           [](const Frame& frame) { return frame.language == Language::kPython; });
-      // Python runs on top of the thread's start and calls down into libc: native frames on both
+      // Python runs above the thread's start function and calls into libc: native frames on both
       // sides.
       ASSERT_NE(last_python, thread.frames.rend());
       EXPECT_NE(last_python, thread.frames.rbegin());

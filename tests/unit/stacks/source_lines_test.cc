@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 constexpr int kLineOfTheFunction = __LINE__ + 2;
-// With a name of C, so that symbol tables and people spell it alike.
+// Has a C name, so that symbol tables have it unmangled.
 extern "C" __attribute__((noinline, visibility("default"))) int a_place_in_code(int number) {
   return number * 3 + 1;
 }
@@ -29,7 +29,7 @@ TEST(SourceLines, NameFunctionAndLineWhereTheFileTellsThem) {
   EXPECT_EQ(place.function, "a_place_in_code");
   if (place.source.line != 0) {  // built with debug information
     EXPECT_TRUE(place.source.file.ends_with("source_lines_test.cc")) << place.source.file;
-    EXPECT_GE(place.source.line, kLineOfTheFunction);  // optimised, it begins with its body
+    EXPECT_GE(place.source.line, kLineOfTheFunction);  // in optimised code, it begins with its body
     EXPECT_LE(place.source.line, kLineOfTheFunction + 1);
   }
 }

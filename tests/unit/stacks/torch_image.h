@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A made-up process for tests of the torch readers: memory that can be written and, on demand,
-// changes while it is read.
+// A simulated process for tests of the torch readers: its memory can be written and can be changed
+// while it is read.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ class FakeProcess : public RemoteMemory {
   }
 
   void put_string(RemoteAddress address, const std::string& text);
-  /// Makes the object at `address` one of the type of this mangled name.
+  /// Gives the object at `address` the type with this mangled name.
   void put_type(RemoteAddress address, const std::string& name);
   void put_vector(RemoteAddress address, std::span<const std::byte> bytes);
   void put_small_vector(RemoteAddress address, const std::vector<std::int64_t>& values);
 
-  /// Called before each read with its number, from 0.
+  /// Called before each read with the read's number, from 0.
   std::function<void(int)> before_read;
   int reads = 0;
   int forgotten = 0;

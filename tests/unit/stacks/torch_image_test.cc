@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The made-up process: how torch's recorder looks in memory.
+// The simulated process: how torch's recorder looks in memory.
 #include "tests/unit/stacks/torch_image.h"
 
 #include <algorithm>

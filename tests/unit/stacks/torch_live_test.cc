@@ -32,7 +32,7 @@ using test::ChildProcess;
 
 const std::string kScript = tests::source_file("tests/support/torch_ring.py");
 
-/// The number of the line with the comment "HERE: name"; 0 when there is none.
+/// The number of the line with the comment "HERE: name"; 0 if there is none.
 int line_of(const std::string& name) {
   std::ifstream file(kScript);
   std::string line;
@@ -44,7 +44,7 @@ int line_of(const std::string& name) {
   return 0;
 }
 
-/// What our reader sees of one process.
+/// What our reader reads from one process.
 struct View {
   explicit View(pid_t pid) {
     auto opened = LiveTarget::open(pid, files);
@@ -84,14 +84,15 @@ class HungJob {
   }
 
   bool started() {
-    // gloo of some releases talks on stdout too.
+    // some releases of gloo print to stdout, too
     return std::ranges::all_of(
         ranks_, [](const auto& rank) { return rank->lines_until("ready").has_value(); });
   }
   [[nodiscard]] pid_t pid(int rank) const {
     return ranks_[static_cast<std::size_t>(rank)]->pid();
   }
-  /// The state once the rank has entered the call it hangs in; `layout`: the recorder is readable.
+  /// The state after the rank has entered the call in which it hangs; `layout`: the recorder is
+  /// readable.
   [[nodiscard]] TorchState state(int rank, bool layout) const {
     View view(pid(rank));
     const auto deadline = steady_clock::now() + std::chrono::seconds(60);
@@ -113,7 +114,7 @@ class HungJob {
   std::vector<std::unique_ptr<ChildProcess>> ranks_;
 };
 
-/// The line in our script of the innermost frame there.
+/// The line of the innermost frame in our script.
 int call_site(const FlightRecord& record) {
   const auto frame = std::ranges::find(record.stack, kScript, &PythonLocation::file);
   return frame == record.stack.end() ? -1 : frame->line;
@@ -169,7 +170,7 @@ void expect_hung_call(const FlightRecord& record, int rank) {
   EXPECT_LT(age, 600);
 }
 
-/// Arguments of the all_reduce that rank 0 hangs in.
+/// Arguments of the all_reduce in which rank 0 hangs.
 void expect_arguments(pid_t pid, bool layout) {
   View view(pid);
   ASSERT_NE(view.python, nullptr);
@@ -212,7 +213,7 @@ std::vector<std::string> pythons() {
   return found;
 }
 
-/// torch.__version__ of a Python; nothing when it has no torch.distributed.
+/// torch.__version__ of a Python; nothing if it has no torch.distributed.
 std::optional<std::string> version_of(const std::string& python) {
   const auto printed = test::output_of({python, "-c",
                                         "import torch, torch.distributed as d\n"
@@ -221,7 +222,7 @@ std::optional<std::string> version_of(const std::string& python) {
   return printed ? std::optional(printed->substr(0, printed->find('\n'))) : std::nullopt;
 }
 
-/// `said` is the version that the job's torch tells, `version` the one in its files.
+/// `said` is the version that the job's torch reports, `version` the one in its files.
 void expect_hung_job(const std::string& python, const std::string& version,
                      const std::string& said) {
   const bool layout = torch_layout(version) != nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spelling of torch's objects, and what becomes of them when their memory lies.
+// How torch's objects are written, and what is read if their memory is corrupt.
 #include <gtest/gtest.h>
 
 #include "collector/stacks/torch/groups.h"
@@ -22,7 +22,7 @@ PythonLayout python_layout() {
   return layout;
 }
 
-/// Python objects of a made-up process.
+/// Python objects of a simulated process.
 struct Values {
   std::string repr(RemoteAddress object, std::string_view type) {
     return torch_repr(objects, layouts, groups, object, type).value_or("not mine");
@@ -61,8 +61,8 @@ struct Values {
   FakeProcess process;
   PythonLayout python = python_layout();
   PythonObjects objects{process, python};
-  const TorchLayout* layout = torch_layout("2.13.0");  // as the memory is
-  TorchLayouts layouts = torch_layouts("2.13.0");      // as we take it to be
+  const TorchLayout* layout = torch_layout("2.13.0");  // the layout of the memory
+  TorchLayouts layouts = torch_layouts("2.13.0");      // the layout that the reader assumes
   std::map<RemoteAddress, std::string> groups;
   RemoteAddress impl = 0;  // TensorImpl of the last tensor
 };

@@ -10,7 +10,7 @@
 namespace ddpdoctor::transport {
 namespace {
 
-/// A file that goes away with the test.
+/// A file that is removed at the end of the test.
 class File {
  public:
   explicit File(const std::string& text)

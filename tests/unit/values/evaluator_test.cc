@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every expression of python_values.py, as real interpreters work it out and as it is read from
-// outside. What may not be known must not be guessed.
+// Every expression of python_values.py, as real interpreters compute it and as it is read from
+// outside. What cannot be known must not be guessed.
 #include "collector/values/evaluator.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Asked {
   std::string said;  // by Python
 };
 
-/// What Python's repr says of classes and functions names an address; ours does not.
+/// Python's repr of classes and functions has an address; ours has none.
 std::string comparable(std::string text) {
   const auto replace = [&text](const std::string& from, const std::string& to) {
     for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from)) {
@@ -55,7 +55,7 @@ class Evaluation : public testing::TestWithParam<int> {
   std::vector<PythonInstallation> installations;
 };
 
-/// The interpreter of a program that stands in stand().
+/// The interpreter of a program that is blocked in stand().
 class Standing {
  public:
   explicit Standing(const PythonInstallation& python) : child_({python.command, kProgram}) {
@@ -122,7 +122,7 @@ TEST_P(Evaluation, GivesWhatPythonItselfGives) {
     ASSERT_GT(standing.known().size(), 100U) << python.command;
     for (const Asked& asked : standing.known()) {
       const std::string ours = standing.value_of(asked.expression);
-      // Containers other than lists and tuples are told by their length.
+      // Of containers other than lists and tuples only the length is reported.
       const bool told_otherwise = ours.find(" of ") != std::string::npos;
       if (!told_otherwise) {
         EXPECT_EQ(ours, comparable(asked.said))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decision and the line where a rank is now: what was assigned on the way?
+// A decision and the current line of a rank: what was assigned between them?
 #include "collector/values/freshness.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace ddpdoctor::values {
 namespace {
 
-/// Freshness of the decision in the line marked "# D" for a rank in the line marked "# N".
+/// Freshness of the decision on the line marked "# D" for a rank on the line marked "# N".
 std::string asked(const std::vector<std::string>& lines) {
   program::SourceText::Map numbered;
   int decided = 0;

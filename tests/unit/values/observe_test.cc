@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions of a program that stands, over every interpreter found: the program says beside each
-// what is expected.
+// Decisions of a blocked program, for every interpreter found: the program has the expected value
+// next to each.
 #include "collector/values/observe.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using model::ValueState;
 
 const std::string kProgram = tests::source_file("tests/support/python_decisions.py");
 
-/// By line: what stands behind "-> ".
+/// By line: the text after "-> ".
 std::map<int, std::string> expected(int minor) {
   std::map<int, std::string> out;
   std::ifstream file(kProgram);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The projections: markdown, GitHub annotations, SARIF, JUnit.
+// The report formats: markdown, GitHub annotations, SARIF, JUnit.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

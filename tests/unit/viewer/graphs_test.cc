@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The renderings other programs draw: trace events and Graphviz.
+// The formats that other programs draw: trace events and Graphviz.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

@@ -25,7 +25,7 @@ std::size_t occurrences(std::string_view text, std::string_view word) {
   return count;
 }
 
-/// What stands between the tags of the data element.
+/// The text between the tags of the data element.
 std::string_view data_of(std::string_view page) {
   const std::size_t begin = page.find(kDataBegins);
   if (begin == std::string_view::npos) {

@@ -24,7 +24,7 @@ std::string report_schema() {
   return text.str();
 }
 
-/// The story with groups, edges, a dead process and every optional field told.
+/// The hang of story.h with groups, edges, a dead process and every optional field.
 diagnosis::Diagnosis full_diagnosis(const model::JobModel& job) {
   auto diagnosis = diagnosis_of(job, {conditional_barrier()});
   const model::CollectiveCall call{

@@ -10,7 +10,7 @@ using detectors::Evidence;
 using detectors::Finding;
 using detectors::Shown;
 
-/// Rank 0 at train.py:9, which the first line of the finding shows.
+/// Rank 0 at train.py:9, which is in the first line of the finding.
 Finding finding_with(Evidence evidence) {
   Finding finding;
   finding.summary = "rank 0 called broadcast (train.py:9)";

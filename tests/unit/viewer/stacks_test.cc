@@ -142,7 +142,7 @@ TEST(Stacks, AJobWithoutRanksIsShownProcessByProcess) {
 
 TEST(Stacks, NothingIsListedOfProcessesThatNobodyLookedAt) {
   model::JobModel job;
-  model::Process process;  // one that wrote to a log
+  model::Process process;  // a process that wrote to a log
   process.rank = 0;
   process.role = model::Role::kRank;
   process.threads.resize(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The diagnosis that the viewer's tests render: DESIGN §4.4's hang, told by hand so that no
-// detector has a say in it.
+// The diagnosis that the viewer's tests render: the hang of DESIGN §4.4, written by hand so that it
+// does not depend on any detector.
 #pragma once
 
 #include "collector/diagnosis/diagnosis.h"
@@ -70,7 +70,7 @@ inline detectors::Finding conditional_barrier() {
           .details = {{"parameters", std::vector<std::string>{"router.1.weight"}}}};
 }
 
-/// A diagnosis of `job` with these findings, made without the catalogue.
+/// A diagnosis of `job` with these findings, made without running detectors.
 inline diagnosis::Diagnosis diagnosis_of(const model::JobModel& job, detectors::Findings findings,
                                          diagnosis::Verdict verdict = diagnosis::Verdict::kHang) {
   return {.job = job,

@@ -34,7 +34,7 @@ stacks of 4 ranks (5 processes, 5 threads; no thread was paused), by rank
 )");
 }
 
-/// What `rank == 2` came out to on a rank.
+/// The value of `rank == 2` on a rank.
 model::Fact tested(model::Rank rank, const char* value) {
   return model::fact_of({.rank = rank,
                          .role = model::ValueRole::kDecision,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the MPI jobs of the zoo share: a few healthy steps, then READY on every rank.
+// Shared by the MPI jobs of the zoo: a few healthy steps, then READY on every rank.
 #include <mpi.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -20,7 +20,7 @@ static inline void steps(int count) {
   }
 }
 
-/// Steps with a pause between them until somebody ends the job, for the healthy twins.
+/// Steps with a pause between them until the job is ended, for the healthy twins.
 static inline void go_on(void) {
   for (int i = 0; healthy && i < 600; ++i) {
     usleep(20000);
