@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# For AArch64, on another machine: Debian's cross compiler, and of Debian's arm64 packages what the program is linked with
+# For AArch64, on another machine: Debian's cross compiler, and Debian's arm64 packages of the libraries that the program is linked with
 # (`./dev aarch64` unpacks them into DDPDOCTOR_AARCH64_ROOT). Programs that the build starts run under qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

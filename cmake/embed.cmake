@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Text files as string literals: cmake -DOUTPUT=x.cc -DHEADER=h -DNAMESPACE=n -DFILES=kA=a.css|kB=b.js -P embed.cmake
-# Each file becomes `const std::string_view kA`, in pieces that every compiler takes.
+# Each file becomes `const std::string_view kA`, in pieces short enough for every compiler.
 set(text "// Written by cmake/embed.cmake.\n#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n\n")
 string(REPLACE "|" ";" entries "${FILES}")
 foreach(entry IN LISTS entries)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where files are installed: the program into bin, the agent and the CUPTI plugin into lib/ddpdoctor beside it, where `run` looks for
-# them. In a wheel these are folders of the environment that pip installs into; `pip install --target` loses what is in lib.
+# Where files are installed: the program into bin, the agent and the CUPTI plugin into lib/ddpdoctor next to it, where `run` searches for
+# them. In a wheel these are folders of the environment into which pip installs; `pip install --target` loses what is in lib.
 if(DEFINED SKBUILD)
   set(DDPDOCTOR_BIN_FOLDER ${SKBUILD_SCRIPTS_DIR})
   set(DDPDOCTOR_AGENT_FOLDER ${SKBUILD_DATA_DIR}/libexec/ddpdoctor)
@@ -11,7 +11,7 @@ else()
   set(DDPDOCTOR_LICENCE_FOLDER share/doc/ddpdoctor)
 endif()
 
-# Jobs have these libraries mapped: they are replaced by rename. Written into, a running job would execute the new bytes.
+# Jobs have these libraries mapped, so they are replaced by rename. If they were overwritten, a running job would execute the new bytes.
 function(ddpdoctor_install_library target)
   install(CODE "
     set(folder \"${DDPDOCTOR_AGENT_FOLDER}\")
@@ -39,7 +39,7 @@ function(ddpdoctor_install_package)
   endif()
 endfunction()
 
-# Completions of three shells and the manual pages, in the folders where distributions look for them.
+# Completions of three shells and the manual pages, in the folders where distributions search for them.
 function(ddpdoctor_install_shell_files program)
   if(DEFINED SKBUILD OR CMAKE_CROSSCOMPILING)
     return()
@@ -50,7 +50,7 @@ function(ddpdoctor_install_shell_files program)
   install(DIRECTORY ${share}/ DESTINATION share)
 endfunction()
 
-# The licences of what a static program holds, as Debian and the archives of tree-sitter have them.
+# The licences of what a static program contains, from Debian and the archives of tree-sitter.
 function(ddpdoctor_install_licences)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/docs/linked.md DESTINATION ${DDPDOCTOR_LICENCE_FOLDER})
   if(NOT DDPDOCTOR_STATIC)

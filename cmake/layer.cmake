@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A folder is a layer is one static library: ddpdoctor_layer(stacks SOURCES a.cc b.cc USES base [PRECOMPILED set of headers]).
-# What a folder may include is said in cmake/layers.txt and checked by `./dev lint`.
+# A folder that is a layer is one static library: ddpdoctor_layer(stacks SOURCES a.cc b.cc USES base [PRECOMPILED set of headers]).
+# cmake/layers.txt says what a folder may include; `./dev lint` checks it.
 function(ddpdoctor_layer name)
   cmake_parse_arguments(arg "" "PRECOMPILED" "SOURCES;USES" ${ARGN})
   if(NOT arg_PRECOMPILED)

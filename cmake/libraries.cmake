@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the program is linked with. DDPDOCTOR_STATIC: all of it, libc too, from the static archives of Debian's -dev packages: the
-# program then needs a Linux kernel and nothing else, and runs in every image. The agent stays a library of its own (agent/old_libc.h).
+# The libraries of the program. With DDPDOCTOR_STATIC all of them, libc too, come from the static archives of Debian's -dev packages: the
+# program then needs only a Linux kernel, and runs in every image. The agent remains a library of its own (agent/old_libc.h).
 option(DDPDOCTOR_STATIC "link the program statically, so that it runs in every image" OFF)
 
 find_package(PkgConfig REQUIRED)
@@ -12,7 +12,7 @@ if(NOT DDPDOCTOR_STATIC)
   return()
 endif()
 
-# The targets of the other branch, in the order in which a static linker reads them: libdw asks libelf, both ask the compressors.
+# The targets of the other branch, in the order that a static linker needs: libdw uses libelf, both use the compressors.
 set(static_suffixes ${CMAKE_FIND_LIBRARY_SUFFIXES})
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
 foreach(library dw elf z bz2 lzma zstd)
@@ -27,7 +27,7 @@ target_link_libraries(PkgConfig::libelf INTERFACE ${DDPDOCTOR_STATIC_elf} ${comp
 target_link_libraries(PkgConfig::libdw INTERFACE ${DDPDOCTOR_STATIC_dw} PkgConfig::libelf)
 target_link_libraries(PkgConfig::libzstd INTERFACE ${DDPDOCTOR_STATIC_zstd})
 
-# Debian has no static fmt, but all of its source is in headers: one unit holds what is not inline.
+# Debian has no static fmt, but all of its source is in headers: one unit compiles what is not inline.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/static_fmt.cc CONTENT [=[
 // Written by cmake/libraries.cmake.
 #include <fmt/format-inl.h>
@@ -44,5 +44,5 @@ template FMT_API auto dragonbox::to_decimal(double x) noexcept -> dragonbox::dec
 FMT_END_NAMESPACE
 ]=] @ONLY)
 add_library(ddpdoctor_fmt STATIC ${PROJECT_BINARY_DIR}/static_fmt.cc)
-target_compile_definitions(ddpdoctor_fmt INTERFACE FMT_SHARED)  # as with Debian's fmt: one cache of objects for both
+target_compile_definitions(ddpdoctor_fmt INTERFACE FMT_SHARED)  # as with Debian's fmt: both builds share one cache of objects
 add_library(fmt::fmt ALIAS ddpdoctor_fmt)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# What nearly every file includes is parsed once: half of a unit's compile time was <fmt/format.h> and the containers. A target names
-# the set of headers it shares: ddpdoctor_precompile(TARGET common). Every file still includes what it uses; -DDDPDOCTOR_PCH=OFF
-# compiles without, which shows a forgotten include.
+# Parses once what nearly every file includes: <fmt/format.h> and the containers took half of a unit's compile time. A target names the set
+# of headers that it shares: ddpdoctor_precompile(TARGET common). Every file still includes what it uses; a build with -DDDPDOCTOR_PCH=OFF
+# has no precompiled headers and shows a missing include.
 option(DDPDOCTOR_PCH "parse the standard library's and fmt's headers once per build" ON)
 
-# ccache takes a unit with precompiled headers only when it is told that their macros are the same.
+# ccache accepts a unit with precompiled headers only with this setting, which promises that their macros are the same.
 if(DDPDOCTOR_CCACHE AND DDPDOCTOR_PCH)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
     ${DDPDOCTOR_CCACHE})
 endif()
 
-# The set NAME: a target that is compiled once, from these headers and with what these libraries demand.
+# The set NAME: a target that is compiled once, from these headers and with the options that these libraries require.
 function(ddpdoctor_precompiled_set name)
   cmake_parse_arguments(arg "" "" "HEADERS;USES" ${ARGN})
   if(NOT DDPDOCTOR_PCH)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DPROGRAM=ddpdoctor -DFOLDER=share -P shell_files.cmake: completions and manual pages, printed by the program itself, laid out as
-# below PREFIX/share. Which commands have a page is read from the first page.
+# cmake -DPROGRAM=ddpdoctor -DFOLDER=share -P shell_files.cmake: completions and manual pages, printed by the program itself, in the layout
+# of PREFIX/share. The first page lists the commands that have a page.
 function(printed file)
   execute_process(COMMAND ${PROGRAM} ${ARGN} OUTPUT_VARIABLE text RESULT_VARIABLE failed)
   if(NOT failed EQUAL 0)
@@ -10,7 +10,7 @@ function(printed file)
   set(text "${text}" PARENT_SCOPE)
 endfunction()
 
-set(ENV{ASAN_OPTIONS} detect_leaks=0)  # a build may be traced, where the leak check of a sanitized program fails
+set(ENV{ASAN_OPTIONS} detect_leaks=0)  # a build may be traced, and then the leak check of a sanitized program fails
 file(REMOVE_RECURSE ${FOLDER})
 printed(bash-completion/completions/ddpdoctor completion bash)
 printed(zsh/site-functions/_ddpdoctor completion zsh)

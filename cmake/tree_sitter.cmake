@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The target `tree_sitter`: the parser library with its Python grammar, compiled from the two archives that tree_sitter.txt pins.
-# pip fetches them once into the user's cache. Without a network, put the archives into a folder and name it by
+# pip downloads them once into the user's cache. Without a network, put the archives into a folder and pass
 # -DDDPDOCTOR_TREE_SITTER_DIR=FOLDER (`pip download --no-binary :all: --no-deps --require-hashes -r cmake/tree_sitter.txt -d FOLDER`).
 set(DDPDOCTOR_TREE_SITTER_DIR "" CACHE PATH "folder with the archives that cmake/tree_sitter.txt pins; empty: pip fetches them")
 
@@ -13,7 +13,7 @@ foreach(line IN LISTS lines)
   list(APPEND tree_sitter_hashes ${CMAKE_MATCH_3})
 endforeach()
 
-# A pip to fetch with: that of the test environment, the system's, else one of a throw-away environment.
+# The pip for the download: that of the test environment, the system's, else one in a temporary environment.
 function(find_pip out)
   foreach(python IN ITEMS "$ENV{DDPDOCTOR_TEST_PYTHON}" python3)
     if(python)
@@ -28,7 +28,7 @@ function(find_pip out)
   set(${out} ${PROJECT_BINARY_DIR}/pip/bin/python PARENT_SCOPE)
 endfunction()
 
-# pip writes into a folder of its own that takes its name when it is complete: several builds may fetch at once.
+# pip writes into a temporary folder that is renamed when it is complete: several builds may download at once.
 function(fetch_archives folder)
   message(STATUS "fetching ${tree_sitter_names} with pip into ${folder}")
   find_pip(python)
@@ -43,7 +43,7 @@ function(fetch_archives folder)
       "DDPDOCTOR_TREE_SITTER_DIR (see cmake/tree_sitter.cmake)\n${words}")
   endif()
   file(RENAME ${folder}.${suffix} ${folder} RESULT raced)
-  if(raced)  # another build was first
+  if(raced)  # another build was faster
     file(REMOVE_RECURSE ${folder}.${suffix})
   endif()
 endfunction()
@@ -82,13 +82,13 @@ endforeach()
 file(GLOB tree_sitter_core ${PROJECT_BINARY_DIR}/tree_sitter/tree-sitter-*/tree_sitter/core/lib)
 file(GLOB tree_sitter_python ${PROJECT_BINARY_DIR}/tree_sitter/tree?sitter?python-*/src)
 
-# The grammar includes its headers as tree_sitter/parser.h; the archive of the library has them beside its sources.
+# The grammar includes its headers as tree_sitter/parser.h; the library's archive has them next to its sources.
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tree_sitter/include/tree_sitter)
 foreach(header parser array alloc)
   file(COPY_FILE ${tree_sitter_core}/src/${header}.h ${PROJECT_BINARY_DIR}/tree_sitter/include/tree_sitter/${header}.h ONLY_IF_DIFFERENT)
 endforeach()
 
-# Not our code: no warnings of ours, optimised in every preset, and none of its names leave the program.
+# Not our code: compiled without our warnings, optimised in every preset, and the program exports none of its names.
 add_library(tree_sitter STATIC ${tree_sitter_core}/src/lib.c ${tree_sitter_python}/parser.c ${tree_sitter_python}/scanner.c)
 target_include_directories(tree_sitter SYSTEM PUBLIC ${tree_sitter_core}/include
   PRIVATE ${tree_sitter_core}/src ${PROJECT_BINARY_DIR}/tree_sitter/include)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A hook of enroot: puts ddpdoctor of the host, its program and its agent, read-only into each container (docs/multinode.md).
+# A hook of enroot: mounts the host's ddpdoctor, its program and its agent, read-only into each container (docs/multinode.md).
 # Install it as root: install -m 755 60-ddpdoctor.sh /etc/enroot/hooks.d/
 # DDPDOCTOR_PREFIX is where ddpdoctor is installed; without it, the prefix of the program in PATH. DDPDOCTOR_ENROOT=off leaves the container as it is.
-# A container starts without ddpdoctor where the host has none: a hook that fails would stop it.
+# If the host has no ddpdoctor, the container starts without it: a hook that fails would stop it.
 set -eu
 
 say() { echo "60-ddpdoctor: $*" >&2; }
@@ -29,7 +29,7 @@ if [ ! -x "$prefix/bin/ddpdoctor" ]; then
   exit 0
 fi
 printf '%s /usr/local/bin/ddpdoctor none x-create=file,bind,ro,nosuid,nodev,private\n' "$prefix/bin/ddpdoctor" >>"$ENROOT_MOUNTS"
-for folder in lib libexec; do  # a .deb and cmake --install have lib, a wheel libexec; the program looks in both
+for folder in lib libexec; do  # a .deb and cmake --install use lib, a wheel libexec; the program searches both
   if [ -f "$prefix/$folder/ddpdoctor/libddpdoctor_agent.so" ]; then
     printf '%s /usr/local/%s/ddpdoctor none x-create=dir,bind,ro,nosuid,nodev,private\n' "$prefix/$folder/ddpdoctor" "$folder" >>"$ENROOT_MOUNTS"
   fi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m ddpdoctor: the program takes the place of this process; `mcp` is a server of this package."""
+"""python -m ddpdoctor: replaces this process with the program; `mcp` is a server in this package."""
 import os
 import sys
 

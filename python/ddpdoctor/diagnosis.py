@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""diagnose(): the program asked about a running job or about files, its answer as a Report."""
+"""diagnose(): runs the program on a running job or on files, and returns its answer as a Report."""
 import json
 import os
 import subprocess
@@ -14,7 +14,7 @@ Source = Union[str, "os.PathLike[str]"]
 
 
 class NotObserved(RuntimeError):
-    """ddpdoctor could not look; the text says why and what would help. `status` is its exit status (2 usage, 3 not observed)."""
+    """ddpdoctor could not read the job; the text says why and what would help. `status` is its exit status (2 usage, 3 not observed)."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
@@ -23,14 +23,14 @@ class NotObserved(RuntimeError):
 
 def diagnose(what: Union[int, Source, Iterable[Source]], *, timeout: float = 120.0, samples: int = 0, interval: float = 0.0,
              values: bool = True, outputs: Iterable[Source] = ()) -> Report:
-    """What hangs, and why.
+    """Diagnoses a job: what hangs, and why.
 
-    what      the pid of any process of a running job, or a path, or several: recordings, captures, flight-recorder dumps, stack
-              dumps, logs, or folders of them.
-    timeout   seconds after which the look is given up.
-    samples, interval  number of snapshots of a running job, and the seconds between two; 0 is the program's own choice.
+    what      the pid of any process of a running job, or a path, or several: recordings, captures, flight-recorder dumps, stack dumps,
+              logs, or folders of them.
+    timeout   seconds after which the diagnosis is aborted.
+    samples, interval  number of snapshots of a running job, and the seconds between two; 0: the program's choice.
     values    False: no variable of the job is read.
-    outputs   files to write as well; the name chooses the format: .html .json .md .ddpd .sarif .xml and more.
+    outputs   files to write as well; the extension selects the format: .html .json .md .ddpd .sarif .xml and more.
 
     Raises NotObserved (no such process, no permission, nothing readable), ProgramMissing, subprocess.TimeoutExpired."""
     with tempfile.TemporaryDirectory(prefix="ddpdoctor-") as folder:

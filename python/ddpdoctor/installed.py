@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the program is: beside the Python that imports this package, in the folder of scripts that pip chose."""
+"""Finds the program: next to the Python that imports this package, in the folder that pip uses for scripts."""
 import os
 import shutil
 import sys
@@ -11,11 +11,11 @@ NAME = "ddpdoctor"
 
 
 class ProgramMissing(RuntimeError):
-    """The program `ddpdoctor` is not installed beside this package."""
+    """The program `ddpdoctor` is not installed next to this package."""
 
 
 def _is_program(path: Path) -> bool:
-    """An ELF file: not a script that would start Python, and this module, again."""
+    """True for an ELF file: not a script, which would start Python and this module again."""
     try:
         with open(path, "rb") as file:
             return file.read(4) == b"\x7fELF" and os.access(path, os.X_OK)

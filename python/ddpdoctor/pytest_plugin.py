@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """pytest --ddpdoctor[=SECONDS]: a distributed test that hangs fails with the report instead of a timeout.
 
-A test that has run for SECONDS (60) is looked at, and again after as long. When ddpdoctor names a hang, the test fails with its report, and the
-processes that the test started are ended. A test that makes progress is left alone, however long it takes."""
+A test is diagnosed after it has run for SECONDS (60), and again after each further SECONDS. If ddpdoctor finds a hang, the test fails with
+the report, and the processes that the test started are ended. A test that makes progress is not ended, however long it takes."""
 from __future__ import annotations  # old pytests lack some of the names
 
 import ctypes
@@ -21,7 +21,7 @@ from ddpdoctor.report import Report
 from ddpdoctor.watch import permit_observation
 
 _DEFAULT_SECONDS = 60.0
-_PATIENCE = 5.0  # seconds in which a test that is to fail must come back to Python
+_PATIENCE = 5.0  # seconds within which a test that is to fail must return to Python
 _WAKE = signal.SIGRTMIN + 3
 
 
@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not seconds > 0:
         raise pytest.UsageError(f"--ddpdoctor={seconds}: it must be more than 0 seconds")
     if hasattr(config, "workerinput") or getattr(config.option, "numprocesses", None) is None:
-        # not in the controller of xdist, which runs no test
+        # not in the controller of xdist, which runs no tests
         try:
             program()
         except ProgramMissing as missing:
@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Watch:
-    """Looks at each test from a thread of its own."""
+    """Diagnoses each test from a thread of its own."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -70,21 +70,21 @@ class _Watch:
         report = outcome.get_result()
         if look is None or look.report is None or not report.failed:
             return
-        if look.report.text.splitlines()[0] not in str(report.longrepr):  # the test caught our exception, or its children's end failed it first
+        if look.report.text.splitlines()[0] not in str(report.longrepr):  # the test caught our exception, or failed earlier because of its children's end
             report.sections.append(("ddpdoctor", look.report.text))
         _shorten(report, look.report)
         report.user_properties.append(("ddpdoctor", look.report.findings[0].kind))
 
 
 def _shorten(failed: Any, report: Report) -> None:
-    """pytest repeats the message in its summary, in CI without a limit: the cause in one line is enough there."""
+    """pytest repeats the message in its summary, in CI without a length limit: the cause in one line is enough there."""
     crash = getattr(failed.longrepr, "reprcrash", None)
     if crash is not None and report.text.strip() in crash.message:
         crash.message = f"the test hangs: {report.findings[0].summary}"
 
 
 class _Look:
-    """One test: a thread that looks at it until it has ended."""
+    """One test: a thread that diagnoses it until it has ended."""
 
     def __init__(self, item: pytest.Item, seconds: float) -> None:
         self._item, self._seconds = item, seconds
@@ -102,7 +102,7 @@ class _Look:
         self._thread.start()
 
     def end(self) -> None:
-        """The test is over: nothing of ours is left, nor, when it failed by us, of its processes."""
+        """At the end of the test: removes what is ours and, if it failed because of us, ends its processes."""
         with self._lock:
             self._ended.set()
         self._thread.join(1.0)
@@ -112,7 +112,7 @@ class _Look:
             _end([child for child in _children(os.getpid()) if child not in self._before])
 
     def _raise(self, *_: Any) -> None:
-        """In the main thread, when it is back in Python."""
+        """Runs in the main thread, when it has returned to Python."""
         if self._failing and self.report is not None:
             self._failing = False
             pytest.fail(f"the test hangs\n\n{self.report.text}", pytrace=False)
@@ -121,7 +121,7 @@ class _Look:
         while not self._ended.wait(self._seconds):
             try:
                 report = diagnose(os.getpid())
-            except (NotObserved, OSError, ValueError, RuntimeError):  # no job below this test, or no permission
+            except (NotObserved, OSError, ValueError, RuntimeError):  # no job among this test's processes, or no permission
                 continue
             except Exception:  # noqa: BLE001 - a look that failed changes no test
                 continue
@@ -140,7 +140,7 @@ class _Look:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._main), ctypes.py_object(KeyboardInterrupt))
         if self._ended.wait(_PATIENCE):
             return
-        # The main thread is in a call that no signal brings back: a collective, where this process is a rank itself.
+        # The main thread is in a call that no signal interrupts: a collective, because this process is a rank itself.
         _end([child for child in _children(os.getpid()) if child not in self._before])
         if self._ended.wait(_PATIENCE):
             return
@@ -154,7 +154,7 @@ class _Look:
         os._exit(1)
 
 
-Child = Tuple[int, str]  # pid and start time: pids are used again
+Child = Tuple[int, str]  # pid and start time: pids are reused
 
 
 def _stat(pid: int) -> List[str]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ddpdoctor says of a job, as typed values. The fields are those of `ddpdoctor.report/1` (docs/report.schema.json).
+"""A report of ddpdoctor as typed values. The fields are those of `ddpdoctor.report/1` (docs/report.schema.json).
 
-A field that the report lacks is None or empty: unknown, never false. Ranks are global ranks. Times are seconds."""
+A field that the report lacks is None or empty: unknown, never false. Ranks are global ranks. Times are in seconds."""
 from dataclasses import dataclass, field, fields
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Type, TypeVar
 
@@ -15,7 +15,7 @@ def _many(of: type) -> Any:
 
 
 def _built(cls: Type[T], data: Mapping[str, Any]) -> T:
-    """The dataclass from JSON; keys that it does not know are left out, for newer reports have more of them."""
+    """Builds the dataclass from JSON; unknown keys are ignored, because newer reports have more of them."""
     values: Dict[str, Any] = {}
     for item in fields(cls):  # type: ignore[arg-type]
         name = item.metadata.get("key", item.name)
@@ -34,7 +34,7 @@ def _built(cls: Type[T], data: Mapping[str, Any]) -> T:
 
 @dataclass(frozen=True)
 class Value:
-    """What an expression of the user's came out to on some ranks. `state`: known, stale or unknown (`reason` says why)."""
+    """The value of a user's expression on some ranks. `state`: known, stale or unknown (`reason` says why)."""
     ranks: Ranks = ()
     expression: str = ""
     value: Optional[str] = None
@@ -44,7 +44,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Location:
-    """A line of the user's program and who is there. `line` counts from 1."""
+    """A line of the user's program and the ranks at it. `line` counts from 1."""
     file: str = ""
     line: Optional[int] = None
     function: str = ""
@@ -59,7 +59,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One fact that a finding rests on."""
+    """One fact that supports a finding."""
     text: str = ""
     rank: Optional[int] = None
 
@@ -102,7 +102,7 @@ class Thread:
 
 @dataclass(frozen=True)
 class Process:
-    """`role`: rank, launcher, dataloader-worker or other; `rank` of a worker is the rank that it serves."""
+    """`role`: rank, launcher, dataloader-worker or other; `rank` of a worker is the rank for which it works."""
     role: str = ""
     pid: int = 0
     ppid: Optional[int] = None
@@ -145,7 +145,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class CollectiveWait:
-    """Ranks `waiting` in a collective for the `missing` ones, complete; of these, edges name the first 16 targets only."""
+    """Ranks `waiting` in a collective for the `missing` ones, complete; edges name only the first 16 targets of these."""
     waiting: Ranks = ()
     missing: Ranks = ()
     why: str = ""
@@ -153,7 +153,7 @@ class CollectiveWait:
 
 @dataclass(frozen=True)
 class WaitFor:
-    """Who waits for whom; each cycle is a deadlock, as names of nodes."""
+    """Which rank waits for which; each cycle is a deadlock, given as names of nodes."""
     nodes: Tuple[str, ...] = ()
     edges: Tuple[Edge, ...] = _many(Edge)
     cycles: Tuple[Any, ...] = ()
@@ -162,7 +162,8 @@ class WaitFor:
 
 @dataclass(frozen=True)
 class Job:
-    """`seconds_without_progress` is since the newest sign of life of any rank; `observed_at` is when the newest snapshot was taken (UTC, ISO 8601)."""
+    """`seconds_without_progress` counts from the latest activity of any rank; `observed_at` is when the newest snapshot was taken (UTC, ISO
+    8601)."""
     world_size: Optional[int] = None
     command: Tuple[str, ...] = ()
     hosts: Tuple[str, ...] = ()
@@ -173,7 +174,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What was seen and what was not; `warnings` are sentences."""
+    """What was observed and what was not; `warnings` are sentences."""
     observed: Tuple[str, ...] = ()
     unobserved: Tuple[str, ...] = ()
     unobserved_ranks: Ranks = ()
@@ -183,9 +184,9 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Report:
-    """A diagnosis. `verdict`: hang, crash, leak, slow, running, finished or undetermined; findings: the one to act on first comes first.
+    """A diagnosis. `verdict`: hang, crash, leak, slow, running, finished or undetermined; `findings`: the most urgent one first.
 
-    `text` is what the command line prints; `json` is the whole report as it was read."""
+    `text` is what the command line prints; `json` is the whole report as read."""
     verdict: str = "undetermined"
     job: Job = field(default_factory=Job, metadata={"one": Job})
     findings: Tuple[Finding, ...] = _many(Finding)
@@ -198,7 +199,7 @@ class Report:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], text: str = "") -> "Report":
-        """The report of a parsed report.json. Raises ValueError where it is none that this version reads."""
+        """The report from a parsed report.json. Raises ValueError if this version cannot read it."""
         if data.get("schema") != "ddpdoctor.report/1":
             raise ValueError(f"not a ddpdoctor.report/1: schema is {data.get('schema')!r}")
         return _built(cls, {**data, "\0text": text, "\0json": dict(data)})
@@ -210,7 +211,7 @@ class Report:
 
     @property
     def named(self) -> bool:
-        """Whether a hang was found with a cause that is certain or likely."""
+        """True if a hang was found whose cause is certain or likely."""
         return self.verdict == "hang" and any(f.confidence != "possible" and f.kind != "undetermined" for f in self.findings)
 
     def __str__(self) -> str:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report cut to a number of characters, for readers with little room: what decides is kept, what was left out is said in `cut`.
+"""Shortens a report to a number of characters, for readers with a small context: what decides is kept, `cut` says what was omitted.
 
-Each step leaves out more; the first that is short enough is given. Findings are the last that is cut, the first finding never is left out."""
+Each step omits more; the first result that is short enough is returned. Findings are shortened last, and the first finding is never
+omitted."""
 import copy
 import json
 from typing import Any, Callable, Dict, Mapping, Tuple
@@ -45,7 +46,7 @@ def _few_edges(report: Document) -> None:
 
 def _few_groups(report: Document) -> None:
     groups = report.get("groups", [])
-    groups.sort(key=lambda group: group.get("first_divergence") is None)  # those that differ first
+    groups.sort(key=lambda group: group.get("first_divergence") is None)  # groups that differ first
     del groups[8:]
     for group in groups:
         del group.get("progress", [])[16:]
@@ -104,7 +105,8 @@ STEPS: Tuple[Tuple[str, Callable[[Document], None]], ...] = (
 
 
 def shortened(report: Mapping[str, Any], limit: int) -> Document:
-    """The report, as JSON at most `limit` characters (2,000 to 1,000,000). `cut` lists the steps that were needed, in order; absent: none was."""
+    """The report as JSON with at most `limit` characters (2,000 to 1,000,000). `cut` lists the steps that were needed, in order; absent if
+    none was."""
     if not LEAST <= limit <= MOST:
         raise ValueError(f"max_chars is {limit}; it must be {LEAST:,} to {MOST:,}")
     out: Document = copy.deepcopy(dict(report))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""watchdog(): a thread in each rank that asks ddpdoctor when the rank stops moving.
+"""watchdog(): a thread in each rank that runs ddpdoctor when the rank stops moving.
 
-It costs one look at the main thread's frame per second. Of the ranks of a machine one asks at a time; the others wait for its answer.
-A thread that keeps the GIL for ever stops this thread too: another rank of the job, which waits for that one, asks then."""
+It reads the main thread's frame once per second. Of the ranks of a machine, one at a time runs ddpdoctor; the others wait for its result. A
+thread that holds the GIL forever stops this thread, too; then another rank of the job, which waits for that one, runs ddpdoctor."""
 import ctypes
 import hashlib
 import os
@@ -21,7 +21,7 @@ _ANY_PROCESS = ctypes.c_ulong(-1)
 
 
 def permit_observation() -> None:
-    """Where Yama lets only ancestors look at a process (ptrace_scope 1): lets processes of this user look at this one. Else nothing."""
+    """If Yama lets only ancestors read a process (ptrace_scope 1): allows processes of this user to read this one. Otherwise does nothing."""
     try:
         with open("/proc/sys/kernel/yama/ptrace_scope") as file:
             if file.read().strip() != "1":
@@ -32,14 +32,14 @@ def permit_observation() -> None:
 
 
 def _job() -> str:
-    """The same for all ranks of a job on this machine: where they meet, else the process that started them."""
+    """A key that is the same for all ranks of a job on this machine: the rendezvous address, else the process that started them."""
     address, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
     met = f"{address}:{port}" if address and port else f"parent {os.getppid()}"
     return hashlib.sha256(met.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 class _Turn:
-    """Held by one process of a job on a machine; the kernel lets go of it when the process ends."""
+    """Held by one process of a job on a machine; the kernel releases it when the process ends."""
 
     def __init__(self) -> None:
         self._socket: Optional[socket.socket] = None
@@ -63,12 +63,12 @@ class _Turn:
 
 
 def print_report(report: Report) -> None:
-    """The default of on_hang: the report as text, on stderr."""
+    """The default of on_hang: prints the report as text on stderr."""
     print(report.text, file=sys.stderr, flush=True)
 
 
 class Watchdog:
-    """A running watchdog; made by watchdog()."""
+    """A running watchdog, returned by watchdog()."""
 
     def __init__(self, timeout: float, on_hang: Callable[[Report], Any], thread_id: int) -> None:
         self._timeout, self._on_hang, self._watched = timeout, on_hang, thread_id
@@ -80,11 +80,11 @@ class Watchdog:
         self._thread.start()
 
     def beat(self) -> None:
-        """The job moved. From the first call on, only calls of this count as progress."""
+        """Reports progress. After the first call, only further calls count as progress."""
         self._beats += 1
 
     def stop(self) -> None:
-        """Ends the watching."""
+        """Stops the watchdog."""
         self._stop.set()
 
     def __enter__(self) -> "Watchdog":
@@ -94,7 +94,7 @@ class Watchdog:
         self.stop()
 
     def _progress(self) -> Any:
-        """What changes when the rank moves: calls of beat(), else the place of the watched thread."""
+        """A value that changes when the rank moves: the number of calls of beat(), else the position of the watched thread."""
         if self._beats:
             return self._beats
         frame = sys._current_frames().get(self._watched)
@@ -118,13 +118,13 @@ class Watchdog:
             elif not told and time.monotonic() - since >= self._timeout:
                 if self._turn.take():
                     told = self._ask(last)
-                since = time.monotonic()  # no cause yet: once more after as long a time
+                since = time.monotonic()  # no cause yet: again after the same time
 
     def _look(self) -> Report:
         return diagnose(os.getpid())
 
     def _ask(self, last: Any) -> bool:
-        """True when there is nothing more to be asked: a cause was named, or this process may not look."""
+        """True if ddpdoctor need not run again: a cause was named, or this process may not read the job."""
         try:
             report = self._look()
         except (NotObserved, ProgramMissing) as refused:
@@ -146,12 +146,12 @@ class Watchdog:
 def watchdog(timeout: float = 300.0, on_hang: Optional[Callable[[Report], Any]] = None) -> Watchdog:
     """Starts to watch the thread that calls it, usually the main thread of a rank; call it on every rank.
 
-    timeout   seconds in which the thread stays in one Python instruction (or in which beat() is not called, once it has been)
-              before ddpdoctor looks at the job. A look takes about 0.1 s and stops no thread that sleeps.
-    on_hang   called in the watchdog's thread, once per hang and machine, with a Report whose cause is certain or likely. Without it
-              the report is printed on stderr. What it raises is printed; the job goes on. A job that moves is never reported.
+    timeout   seconds for which the thread stays at one Python instruction (or in which beat() is not called, after its first call) before
+              ddpdoctor diagnoses the job. A diagnosis takes about 0.1 s and stops no sleeping thread.
+    on_hang   called in the watchdog's thread, once per hang and machine, with a Report whose cause is certain or likely. Without it the
+              report is printed on stderr. An exception of it is printed; the job continues. A job that makes progress is never reported.
 
-    Raises ProgramMissing when the program is not installed, ValueError for a timeout that is not positive."""
+    Raises ProgramMissing if the program is not installed, ValueError for a timeout that is not positive."""
     if not timeout > 0:
         raise ValueError(f"watchdog: timeout is {timeout}; it must be more than 0 seconds")
     program()

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Real NCCL on one GPU: the jobs of tests/agent/nccl_run_test.py (four ranks, NCCL called directly) and those of tests/gpu/jobs (torch DDP over
-# ProcessGroupNCCL, two or three ranks, under run and under attach, each with its healthy twin). Skips, and says why, where there is no GPU.
+# Real NCCL on one GPU: the jobs of tests/agent/nccl_run_test.py (four ranks, NCCL called directly) and those of tests/gpu/jobs (torch DDP
+# over ProcessGroupNCCL, two or three ranks, under run and under attach, each with its healthy twin). Without a GPU it skips, and says why.
 #
 #   DDPDOCTOR=build/release/ddpdoctor tests/gpu/run_single_gpu.sh [--shard I/N] [--seconds S=520] [--backend gloo] [pytest arguments]
 #
-#   --shard I/N     each N-th job only, from the I-th on
-#   --seconds S     the whole call takes no longer: no job is started in the last 110 s of it; the table says which were left out
+# --shard I/N     each N-th job only, starting with the I-th
+# --seconds S     limit of the whole call: no job is started in the last 110 s of it; the table lists those that were left out
 #   --backend gloo  a dry run without a GPU: the DDP jobs alone, over gloo
 #   $RECORDINGS     a folder for every job's recording and report, results.txt (the table) and recordings.tar.gz (all of it: goldens are taken from it)
 #   $AT_ONCE        jobs at one time where pytest-xdist is (default 4)
@@ -66,7 +66,7 @@ missing=$(ldd "$DDPDOCTOR" | awk '/not found/ {print $1}' | xargs)
 export DDPDOCTOR PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
 tests=("$here/../agent/ddp_jobs_test.py")
 
-# Four ranks without us: what NCCL itself cannot do here is no finding about ddpdoctor.
+# Four ranks without ddpdoctor: what NCCL itself cannot do here is not a failure of ddpdoctor.
 try_nccl() {
   mkdir "$folder/ids"
   for rank in 0 1 2 3; do
@@ -91,7 +91,7 @@ if [ "$backend" = nccl ]; then
   folder=$(mktemp -d)
   trap 'rm -rf "$folder"' EXIT
   ln -s "$(realpath "$nccl")" "$folder/libnccl.so.2"
-  ln -s "$(realpath "$cudart")" "$folder/libcudart.so.13"  # by this name, whichever version it is
+  ln -s "$(realpath "$cudart")" "$folder/libcudart.so.13"  # by this name, whatever its version
   export NCCL_LIBRARIES=$folder CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}
   export NCCL_NET=Socket NCCL_NET_PLUGIN=none NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME==lo NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 NCCL_NVLS_ENABLE=0
   export NCCL_COLLNET_ENABLE=0 NCCL_MNNVL_ENABLE=0 NCCL_CUMEM_HOST_ENABLE=0 NCCL_NET_GDR_LEVEL=LOC NCCL_MAX_CTAS=2 NCCL_MIN_CTAS=1

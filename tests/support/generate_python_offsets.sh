@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes collector/stacks/python/offsets.cc to stdout from the headers of the CPythons named, oldest first:
+# Writes collector/stacks/python/offsets.cc to stdout from the headers of the given CPythons, oldest first:
 #   generate_python_offsets.sh INCLUDE... > collector/stacks/python/offsets.cc
 # INCLUDE is a folder with Python.h (…/include/python3.11); "A:B" adds B, for Debian's split pyconfig.h.
 set -euo pipefail

@@ -43,11 +43,11 @@ function ranges(numbers) {
 }
 
 const runsOf = (set) => set.split(",").map((part) => part.split("-").map(Number)).map(([low, high]) => [low, high ?? low]);
-/** How many ranks "0-2,5" holds. */
+/** The number of ranks in "0-2,5". */
 const sizeOf = (set) => (set ? runsOf(set).reduce((sum, [low, high]) => sum + high - low + 1, 0) : 0);
 const counted = (count) => count.toLocaleString("en");
 
-/** "517,525,533,541" → "517-541 step 8"; every other set as it is. */
+/** "517,525,533,541" → "517-541 step 8"; every other set unchanged. */
 function strided(set) {
   const runs = runsOf(set);
   const step = runs.length > 3 ? runs[1][0] - runs[0][0] : 0;
@@ -56,14 +56,14 @@ function strided(set) {
 }
 
 const said = (set) => (/[-,]/.test(set) ? "ranks " : "rank ") + strided(set);
-/** A set that is too long to read is its size. */
+/** A set that is too long to read is shown as its size. */
 const shortly = (set) => (strided(set).length > 32 ? `${counted(sizeOf(set))} ranks` : said(set));
-/** The same as an element that shows the whole set when pointed at. */
+/** The same as an element that shows the whole set when the pointer is over it. */
 const rankChip = (numbers, kind) => el("span", {class: `ranks ${kind || ""}`.trim(), title: said(ranges(numbers))}, shortly(ranges(numbers)));
 
 const firstFinding = report.findings[0];
 const culprits = new Set((firstFinding || {}).culprits || []);
-/** Does this set, as "0-2,5", hold culprits only? */
+/** True if this set, as "0-2,5", has only culprits. */
 function isCulprits(set) {
   return culprits.size > 0 && set !== "" && runsOf(set).every(([low, high]) => {
     if (high - low >= culprits.size) return false;
@@ -76,23 +76,23 @@ const baseName = (path) => (path || "").split("/").pop();
 const place = (at) => (at.file ? baseName(at.file) + (at.line ? `:${at.line}` : "") : "");
 const frameOf = (id) => report.frames[id];
 const stackOf = (thread) => (report.stacks[thread.frames] || []).map(frameOf);
-/** "Trainer.fit.<locals>.step" is "step" to whoever wrote it. */
+/** "Trainer.fit.<locals>.step" is "step" in the user's source. */
 const functionName = (frame) => (frame.function || "?").split("<locals>.").pop();
 const cut = (text, length) => (text.length > length ? text.slice(0, length - 1) + "…" : text);
 
-/** A place that opens in the editor that handles vscode:// links; paths that are not absolute are text. */
+/** A line of a file that opens in the editor that handles vscode:// links; paths that are not absolute are plain text. */
 function placeLink(at) {
   if (!at.file || !at.file.startsWith("/")) return el("code", {title: at.file || ""}, place(at));
   return el("a", {class: "place-link", href: `vscode://file${encodeURI(at.file)}${at.line ? `:${at.line}` : ""}`, title: `${at.file} (opens in VS Code)`},
     el("code", {}, place(at)));
 }
 
-/** Text whose `code` becomes elements. */
+/** Text in which `code` becomes elements. */
 function prose(text) {
   return text.split(/(`[^`]+`)/).map((part) => (/^`[^`]+`$/.test(part) ? el("code", {}, part.slice(1, -1)) : part)).filter((part) => part !== "");
 }
 
-/** The lines around a place; nothing where no source is known. */
+/** The source around a line; nothing if no source is known. */
 function codeBlock(file, line) {
   const lines = (report.sources || {})[file];
   if (!lines || !lines[line]) return null;
@@ -114,20 +114,20 @@ function duration(seconds) {
   return days < 730 ? `${days} days` : `${Math.floor(days / 365)} years`;
 }
 
-/** torch's own name of the world is "0". */
+/** torch names the world's group "0". */
 function groupName(group) {
   const name = group.name || group.id;
   return name === "0" ? "default_pg" : name;
 }
 
-/** A folded part of the page that is drawn when it is opened first. */
+/** A folded part of the page that is drawn when it is first opened. */
 function drawnLater(title, draw) {
   const part = el("details", {}, el("summary", {}, title));
   part.addEventListener("toggle", () => part.append(...draw()), {once: true});
   return part;
 }
 
-/** Says for a moment on the button itself that it worked. */
+/** Shows for a moment, on the button itself, that the action succeeded. */
 function confirmOn(made, text) {
   const before = made.textContent;
   made.textContent = text;

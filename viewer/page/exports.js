@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report to take away: Markdown for the clipboard, report.json and a trace as files. Everything is made from what the page holds.
+// Exports the report: Markdown for the clipboard, report.json and a trace as files, all made from the data in the page.
 "use strict";
 
-/** Code keeps its backticks whatever it holds. */
+/** Code keeps its backticks, whatever its content. */
 function quoted(text) {
   const longest = Math.max(0, ...(text.match(/`+/g) || []).map((run) => run.length));
   const fence = "`".repeat(longest + 1);
   return longest ? `${fence} ${text} ${fence}` : fence + text + fence;
 }
 
-/** Text of a job outside of code: nothing in it is markup, a link or a mention. */
+/** Text of a job outside code: nothing in it becomes markup, a link or a mention. */
 function plain(text) {
   return text.split(/(`[^`]+`)/).map((part) => (/^`[^`]+`$/.test(part) ? part : part.replace(/[\\*{}[\]<>|]/g, "\\$&").replace(/@(?=\w)/g, "@\u200b"))).join("");
 }
@@ -47,7 +47,7 @@ function unpackThread(thread) {
   return {...thread, frames: stackOf(thread).map(({user, ...frame}) => frame)};
 }
 
-/** report.json as `-o report.json` writes it; without what the page had no room for. */
+/** report.json as written by `-o report.json`, without what was omitted from the page. */
 function unpackedReport() {
   const {frames, stacks, threads, commands, sites, lanes, waits, sources, explanations, reasons, left_out, ...kept} = report;
   const edges = kept.wait_for.edges.flatMap(([from, to, why]) => from.flatMap((one) => to.map((other) => ({from: one, to: other, why}))));
@@ -86,7 +86,7 @@ function drawExports() {
 
 const themes = ["system", "light", "dark"];
 
-/** The theme of the system, or one of two. */
+/** The system's theme, or one of two. */
 function themeButton() {
   let at = 0;
   const made = button("Theme: system", () => {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finding: who did what at which line, the decision between both sides with its values, why, what to change, and the page of `explain`.
+// A finding: its summary with culprits and line, the decision that separates the ranks with its values, why, the fix, and the page of
+// `explain`.
 "use strict";
 
 const meanings = {
@@ -8,7 +9,7 @@ const meanings = {
   possible: "possible: it fits what was seen, but nothing proves it",
 };
 
-/** The value of the line: each value with the ranks that had it. */
+/** The values of the line's condition: each value with the ranks that had it. */
 function drawValues(values) {
   const expressions = [...new Set(values.map((one) => one.expression))];
   return expressions.map((expression) => el("table", {class: "values"}, el("caption", {}, el("code", {}, expression)),
@@ -18,7 +19,7 @@ function drawValues(values) {
 }
 
 const ranksOf = (where) => where.ranks || (where.rank !== undefined ? [where.rank] : []);
-/** A line that decides is where no rank is, or whose values are known. */
+/** True for a line that decides: no rank is at it, or its values are known. */
 const decides = (where) => Boolean(where.values) || (ranksOf(where).length === 0 && Boolean(where.file));
 
 function drawPlace(where, side) {
@@ -28,7 +29,7 @@ function drawPlace(where, side) {
     codeBlock(where.file, where.line), ...(where.values ? drawValues(where.values) : []));
 }
 
-/** The culprit's side, then what decided, then all other ranks. */
+/** The line of the culprits, then the decision, then all other ranks. */
 function drawSides(locations) {
   const [first, ...others] = locations;
   if (!first) return [];
@@ -39,10 +40,10 @@ function drawSides(locations) {
 
 const plurals = {is: "are", has: "have", was: "were", waits: "wait", does: "do"};
 
-/** The evidence that says more than the summary and the lines above. */
+/** Evidence that is not already in the summary and the lines above. */
 const newEvidence = (finding) => report.reasons[report.findings.indexOf(finding)].map((index) => finding.evidence[index]).filter(Boolean);
 
-/** One line for all ranks of which the same is said. */
+/** One line for all ranks with the same evidence. */
 function mergedEvidence(evidence) {
   const lines = new Map();
   for (const {rank, text} of evidence) {
@@ -98,7 +99,7 @@ function drawEvidence(finding) {
 
 const detailText = (value) => (Array.isArray(value) ? value.join(", ") : String(value));
 
-/** Is this an error or a warning? */
+/** True for an error or a warning. */
 function tone(finding) {
   const calm = finding.confidence === "possible" || ["running", "finished", "slow"].includes(report.verdict);
   return calm ? "calm" : "bad";

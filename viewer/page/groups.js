@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Process groups: how far each rank is. Groups in which ranks differ are first; those that agree are folded, and drawn when asked for.
+// Process groups: how far each rank is. Groups in which ranks differ come first; the others are folded, and drawn when opened.
 "use strict";
 
 const mostGroups = 12;
@@ -12,7 +12,7 @@ function drawDivergence(first) {
   }));
 }
 
-/** Ranks that have come equally far, the last one first. */
+/** Ranks that are equally far, the last one first. */
 function progressLanes(group) {
   const alike = new Map();
   for (const at of group.progress) {
@@ -25,7 +25,7 @@ function progressLanes(group) {
 
 function drawProgress(group) {
   const most = Math.max(1, ...group.progress.map((at) => at.enqueued));
-  // Lanes differ by a few calls of thousands: the scale begins where all have been.
+  // Lanes differ by a few calls of thousands: the scale begins at the last call that all have made.
   const least = Math.max(0, Math.min(most, ...group.progress.map((at) => at.completed)) - 5);
   const share = (count) => `${Math.max(0, 100 * (count - least) / (most - least)).toFixed(1)}%`;
   return progressLanes(group).map((lane) => {
@@ -49,7 +49,7 @@ function drawGroup(group) {
     drawDivergence(group.first_divergence), ...drawProgress(group));
 }
 
-/** Does the group show where ranks differ? */
+/** True if the group shows where ranks differ. */
 const differs = (group) => Boolean(group.first_divergence) || progressLanes(group).length > 1;
 const holdsCulprit = (group) => group.ranks.some((rank) => culprits.has(rank));
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of processes: search, a click opens one. Of more than a screen's worth those that do the same are one line, which opens, too.
+// The table of processes: search, a click opens one. If there are more than fit on a screen, processes with the same activity are one line,
+// which can be opened.
 "use strict";
 
 const mostProcesses = 64;
@@ -35,7 +36,7 @@ function drawProcess(process) {
   return {row, words, of: process.rank, role: process.role, state: ended, where: whereIs(process), close: () => { if (row.classList.contains("open")) toggle(); }};
 }
 
-/** Rows under a line of their own that opens them. */
+/** Rows under a heading line that opens them. */
 function drawAlike(rows) {
   const [first] = rows;
   const set = ranges(rows.map(({of}) => of).filter((rank) => rank !== undefined));
@@ -54,7 +55,7 @@ function drawAlike(rows) {
   return alike;
 }
 
-/** Each row for itself, or with those like it where there are many; culprits are never hidden. */
+/** Each row by itself, or grouped with similar rows if there are many; culprits are never hidden. */
 function gathered(rows) {
   if (rows.length <= mostProcesses) return rows.map((row) => ({rows: [row]}));
   const alike = new Map();

@@ -11,13 +11,13 @@ function drawFrame(frame) {
 const mostBranches = 12;  // of one place
 const mostOpen = report.processes.length > 64 ? 12 : Infinity;  // blocks of a large job
 
-/** Branches of a place in the order in which they tell: culprits, then those of few ranks. */
+/** The branches of a frame, the most informative first: culprits, then branches with few ranks. */
 function telling(nodes) {
   return nodes.map((node) => ({node, blamed: isCulprits(node.ranks), size: sizeOf(node.ranks)}))
     .sort((a, b) => b.blamed - a.blamed || a.size - b.size).map(({node}) => node);
 }
 
-/** The library function that a line of the user meant: decorators and dispatch in between are passed over. */
+/** The library function that a user's line called: decorators and dispatch in between are skipped. */
 function libraryLabel(frames) {
   const meant = frames.findIndex((frame) => frame.function && !frame.wrapper);
   const chosen = Math.max(meant, 0);
@@ -31,7 +31,7 @@ function blockLabel(shared, end) {
   return {teller, text: `${functionName(teller)} ${place(teller) || baseName(teller.module)}${teller.user ? fans : ""}`};
 }
 
-/** `left` counts the blocks that may still be open. */
+/** `left` is the number of blocks that may still be open. */
 function drawStacks(all, depth, left) {
   const nodes = telling(all);
   if (nodes.length > mostBranches) {

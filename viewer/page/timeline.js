@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of a group by rank as bars: where each bar is and in which colour. timeline_view.js draws them and handles mouse and keyboard.
+// The calls of a group by rank as bars: the position and colour of each. timeline_view.js draws them and handles mouse and keyboard.
 "use strict";
 
-const colours = 8;  // as many as page.css has
-const callsShown = window.innerWidth < 700 ? 3 : 8;  // before the one that matters, when the page opens
+const colours = 8;  // as many as in page.css
+const callsShown = window.innerWidth < 700 ? 3 : 8;  // before the relevant one, when the page opens
 const siteOf = (call) => (call.site === undefined ? null : report.sites[call.site]);
 const lineOf = (call) => `${call.operation || "?"} ${siteOf(call) ? place(siteOf(call)) : ""}`.trim();
 
@@ -21,7 +21,8 @@ function colourKinds(group) {
 
 const startOf = (call, byTime) => (byTime ? call.begin : call.sequence);
 
-/** The part of the axis that is shown first: the newest calls, or those around the place where ranks differ, with room for bars that are still open. */
+/** The part of the axis that is shown first: the newest calls, or those around the position at which ranks differ, with room for bars that have no
+    end. */
 function firstView(group, byTime) {
   const calls = group.lanes.flatMap((lane) => lane.calls);
   const middle = group.diverges ?? Math.max(...calls.map((call) => call.sequence));
@@ -41,7 +42,7 @@ function timelineOf(group, byTime) {
   return {byTime, view, whole, home: {...view}};
 }
 
-/** The bar of each call of a lane on the axis. One that has not ended lasts until the right edge of the whole. */
+/** The bar of each call of a lane on the axis. One that has not ended extends to the right edge of the whole. */
 function barsOf(lane, timeline) {
   return lane.calls.map((call, index) => {
     if (!timeline.byTime) return {call, from: call.sequence + 0.04, to: call.sequence + 0.96};
@@ -52,7 +53,7 @@ function barsOf(lane, timeline) {
   });
 }
 
-/** Where the ranks of this lane should have called what the others did: from the others' first start on. */
+/** The interval in which the ranks of this lane should have made the others' call: from the others' first start. */
 function missedCall(group, lane, timeline) {
   const wanted = group.diverges;
   const newest = Math.max(0, ...lane.calls.map((call) => call.sequence));
@@ -64,7 +65,7 @@ function missedCall(group, lane, timeline) {
   return {from, to: timeline.byTime ? timeline.whole.to : from + 0.96, text: `never called ${operations.length === 1 ? operations[0] : "call"} #${wanted}`};
 }
 
-/** How long a call that has not ended has lasted. */
+/** The duration so far of a call that has not ended. */
 function waited(group, call) {
   return call.over || call.begin === undefined || group.now === undefined ? "" : duration(group.now - call.begin);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws a timeline and handles input: wheel and + − zoom, dragging and Shift with arrows move, arrows choose a call, a click or Enter shows its line.
+// Draws a timeline and handles input: wheel and + − zoom, dragging and Shift with arrows move, arrows select a call, a click or Enter shows
+// its line.
 "use strict";
 
-const narrow = window.innerWidth < 700;  // a phone: fewer calls at once, none of them out of sight
+const narrow = window.innerWidth < 700;  // a phone: fewer calls at once, all of them visible
 const laneHeight = 26, axisHeight = 22, labelWidth = narrow ? 96 : 148, plotWidth = narrow ? 330 : 1000;
 
 class TimelineView {
@@ -35,7 +36,7 @@ class TimelineView {
     const clip = `clip-${this.group.number}`;
     const plot = svg("g", {"clip-path": `url(#${clip})`});
     for (const tick of ticks(view.from, view.to, byTime)) {
-      if (this.x(tick.at) - textWidth(tick.text, 11) / 2 < labelWidth) continue;  // its text would be cut
+      if (this.x(tick.at) - textWidth(tick.text, 11) / 2 < labelWidth) continue;  // its text would not fit
       plot.append(svg("path", {class: "grid", d: `M${this.x(tick.at)} ${axisHeight - 4}V${this.height}`}),
         svg("text", {class: "tick", x: this.x(tick.at), y: 12, "text-anchor": "middle"}, tick.text));
     }
@@ -83,7 +84,7 @@ class TimelineView {
     plot.append(drawn);
   }
 
-  /** Zooms by `factor` around a point of the axis; never out of the whole by more than a tenth, never into nothing. */
+  /** Zooms by `factor` around a point of the axis; at most a tenth of the whole beyond its ends, and never to zero width. */
   zoom(factor, around) {
     const {view, whole} = this.timeline;
     const smallest = (whole.to - whole.from) / 5000;
@@ -157,7 +158,7 @@ class TimelineView {
   listen() {
     this.image.addEventListener("keydown", (event) => this.keyDown(event));
     this.image.addEventListener("wheel", (event) => {
-      // A page that scrolls past is not zoomed: the chart has to have been chosen.
+      // Scrolling the page must not zoom the chart: it must have been selected.
       if (document.activeElement !== this.image && !event.ctrlKey) return;
       event.preventDefault();
       if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan(Math.sign(event.deltaX) * 0.1);

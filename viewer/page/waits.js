@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom: boxes from left to right, an arrow with its reason from each to those it waits for. The boxes come merged: a thousand ranks in
-// one all_reduce are one.
+// Which ranks wait for which: boxes from left to right, an arrow with its reason from each box to those it waits for. The boxes are already
+// merged: a thousand ranks in one all_reduce are one box.
 "use strict";
 
 const boxHeight = 46, gapY = 34, mostDrawn = 24;
 const textWidth = (text, size) => text.length * size * 0.56;
 
-/** Steps to where the waiting ends; in a circle, to where it was entered. */
+/** The number of steps to the end of the waits; in a cycle, to where it was entered. */
 function levels(boxes) {
   const level = (box, onPath) => {
     if (box.level !== undefined || onPath.has(box)) return box.level || 0;
@@ -14,7 +14,7 @@ function levels(boxes) {
     box.level = Math.max(0, ...box.out.map((arrow) => level(arrow.to, onPath) + 1));
     return box.level;
   };
-  // Ranks that wait and are not blamed are on the left.
+  // Ranks that wait and are not culprits are on the left.
   [...boxes].sort((a, b) => Boolean(a.culprit) - Boolean(b.culprit)).forEach((box) => level(box, new Set()));
 }
 
@@ -48,7 +48,7 @@ function placeBoxes(boxes, arrows) {
   return {width: x - reason + 8, height: tallest + 8};
 }
 
-/** From left to right straight; against it below; where both ways exist one above the other. */
+/** Left to right: straight; right to left: below; if there are both, one above the other. */
 function pathOf(arrow) {
   const {from, to} = arrow;
   const both = to.out.some((other) => other.to === from);

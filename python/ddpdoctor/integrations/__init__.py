@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hang reports in the log folders of training frameworks (docs/integrations.md). Each module is imported by name and loads its framework alone:
+"""Hang reports in the log folders of training frameworks (docs/integrations.md). Import each module by name; it loads only its own
+framework:
 
     from ddpdoctor.integrations.lightning import HangReport        # Trainer(callbacks=[HangReport(timeout=300)])
     from ddpdoctor.integrations.transformers import HangReport     # Trainer(callbacks=[HangReport(timeout=300)])

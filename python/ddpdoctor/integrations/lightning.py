@@ -44,9 +44,9 @@ class HangReport(Callback):  # type: ignore[misc]
 
 
 def _log_folder(trainer: Any) -> str:
-    """As trainer.log_dir, without its broadcast: a callback that only some ranks have must not make a collective.
+    """Like trainer.log_dir, but without its broadcast: a callback that only some ranks have must not make a collective.
 
-    Only the global rank 0 knows the version of a run; where another rank reports, the folder is the one above it."""
+    Only global rank 0 knows the version of a run; if another rank reports, the folder is the parent."""
     logger = trainer.loggers[0] if trainer.loggers else None
     own = getattr(logger, "log_dir", None) if trainer.is_global_zero else None
     return str(own or getattr(logger, "save_dir", None) or trainer.default_root_dir)

@@ -27,18 +27,19 @@ def checked(timeout: float) -> float:
 
 
 class StepWatch(Watchdog):
-    """Watches from its making until stop(); beat() after each step. The report goes to FOLDER/ddpdoctor/HOST-1, HOST-2 and so on.
+    """Watches from its construction until stop(); call beat() after each step. The report is written to FOLDER/ddpdoctor/HOST-1, HOST-2 and
+    so on.
 
-    timeout   seconds without a finished step before ddpdoctor looks at the job. A job that makes progress is never reported.
+    timeout   seconds without a finished step before ddpdoctor diagnoses the job. A job that makes progress is never reported.
     folder    where the framework keeps its logs; made when there is a report.
-    local_rank  the first rank of a machine looks first; another one looks when the first cannot.
+    local_rank  the first rank of a machine diagnoses first, another one if the first cannot.
     on_hang   called as on_hang(report, folder of the report) in the watchdog's thread; without it the report is printed on stderr."""
 
     def __init__(self, timeout: float, folder: Union[str, "os.PathLike[str]"], local_rank: int = 0, on_hang: Optional[OnHang] = None) -> None:
         timeout = checked(timeout)
         self.folder = Path(folder).absolute()
         self._told = on_hang
-        self._files: Optional["tempfile.TemporaryDirectory[str]"] = None  # of the newest look
+        self._files: Optional["tempfile.TemporaryDirectory[str]"] = None  # of the newest diagnosis
         permit_observation()
         super().__init__(timeout + (min(_PATIENCE, timeout) if local_rank else 0.0), self._save_and_tell, threading.get_ident())
 
@@ -69,7 +70,7 @@ class StepWatch(Watchdog):
             print(f"ddpdoctor: the report and its recording are in {kept}", file=sys.stderr, flush=True)
 
     def _save(self, files: Path) -> Path:
-        """A folder of its own for each report: mkdir is atomic on a folder that several machines share."""
+        """Makes a new folder for each report: mkdir is atomic on a folder that several machines share."""
         above = self.folder / "ddpdoctor"
         above.mkdir(parents=True, exist_ok=True)
         host = "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in socket.gethostname()).lstrip(".") or "host"
@@ -86,13 +87,13 @@ class StepWatch(Watchdog):
 
 
 class OptimizerSteps:
-    """Calls beat() after each step of any torch optimizer of this process, between its making and remove()."""
+    """Calls beat() after each step of any torch optimizer of this process, from its construction until remove()."""
 
     def __init__(self, beat: Callable[[], None]) -> None:
         self._handle: Any = None
         try:
             from torch.optim.optimizer import register_optimizer_step_post_hook
-        except ImportError:  # torch older than 2.0: the caller's own beat() counts
+        except ImportError:  # torch older than 2.0: only the caller's own beat() counts
             return
         self._handle = register_optimizer_step_post_hook(lambda *_: beat())
 
@@ -103,7 +104,7 @@ class OptimizerSteps:
 
 
 class OptimizerWatch(StepWatch):
-    """A StepWatch whose steps are those of the torch optimizers of this process; beat() counts as well."""
+    """A StepWatch whose steps are those of the torch optimizers of this process; beat() counts, too."""
 
     def __init__(self, timeout: float, folder: Union[str, "os.PathLike[str]"], local_rank: int = 0, on_hang: Optional[OnHang] = None) -> None:
         super().__init__(timeout, folder, local_rank, on_hang)

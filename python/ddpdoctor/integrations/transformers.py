@@ -10,7 +10,7 @@ from ddpdoctor.integrations.steps import OnHang, StepWatch, checked
 class HangReport(TrainerCallback):  # type: ignore[misc]
     """Reports a hang when no step has finished for `timeout` seconds.
 
-    folder   instead of args.logging_dir, or args.output_dir where that is not set.
+    folder   instead of args.logging_dir (by default args.output_dir).
     on_hang  called as on_hang(report, folder of the report) instead of printing the report on stderr."""
 
     def __init__(self, timeout: float = 300.0, folder: Optional[str] = None, on_hang: Optional[OnHang] = None) -> None:
