@@ -139,7 +139,7 @@ struct Work {
 
 /// Bits of Segment::created.
 inline constexpr std::uint32_t kSegmentCreated = 1;  // by this process
-inline constexpr std::uint32_t kSegmentMapped = 2;   // mapped by this process, whoever created it
+inline constexpr std::uint32_t kSegmentMapped = 2;   // mapped by this process, by any creator
 
 /// A shared-memory segment this process created or mapped.
 struct Segment {

@@ -53,7 +53,7 @@ struct Slot {
   bool unbound;  // lazy: the first call goes to the dynamic linker
 };
 
-/// Iterates over all slots of an object that hold a function of names.h, whoever wrote it there.
+/// Iterates over all slots of an object that hold a function of names.h, whichever code wrote it.
 class Slots {
  public:
   explicit Slots(const Object& object) : object_(&object) {}

@@ -34,7 +34,7 @@ struct NodeServices {
   std::function<void(const std::string& place)> lead_node = [](const std::string&) {};
   /// Called on the node of rank 0 when no collector runs: start one.
   std::function<void(const std::string& job)> collect = [](const std::string&) {};
-  /// Seconds in which a missing server is no error.
+  /// Seconds in which a missing server is not an error.
   double patience = 0;
   /// Reports each error once to the user.
   std::function<void(const base::Error& error)> complain = [](const base::Error&) {};

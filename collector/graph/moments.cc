@@ -25,7 +25,7 @@ namespace {
 constexpr double kMoment = 60;  // seconds; a deliberate stop sleeps longer
 // Seconds; a connection attempt that gives up by then counts as short.
 constexpr double kPatience = 120;
-constexpr long kManyRounds = 600;  // iterations of a loop that nobody would wait for
+constexpr long kManyRounds = 600;  // iterations of a loop that takes too long to wait for
 
 /// `range(N)` with a number so large that the loop is practically endless.
 bool is_endless_range(std::string_view iterated) {

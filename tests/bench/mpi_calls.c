@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nanoseconds per MPI call on a world of one rank, where MPI itself does next to nothing: what is added to it is the agent's.
+// Nanoseconds per MPI call in a world of one rank, where MPI itself does almost nothing: the rest
+// is the agent's cost.
 #include <mpi.h>
 #include <stdio.h>
 #include <time.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that stands before libc in one process and lets what that sees of the clocks step: the time of day by up to a day in both
-// directions, the monotonic clock forwards by up to an hour. The machine's clocks stay as they are.
+// A library preloaded in one process that changes what it reads from the clocks: the time of day
+// jumps by up to a day in both directions, the monotonic clock forwards by up to an hour. The
+// machine's clocks do not change.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints one row of collector/stacks/python/offsets.cc for the CPython whose headers it is compiled against; with an argument the
-// row of positions inside _Py_DebugOffsets (3.13+). Run through generate_python_offsets.sh.
+// Prints one row of collector/stacks/python/offsets.cc for the CPython whose headers it is compiled
+// with; with an argument, the row of offsets inside _Py_DebugOffsets (3.13+). Run by
+// generate_python_offsets.sh.
 #define Py_BUILD_CORE 1
 #include <Python.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The house rules a machine can check: layers, file sizes, detector triples, headers, formatting, words. `--tidy` adds clang-tidy on
+"""The rules that a machine can check: layers, file sizes, detector triples, headers, formatting, words. `--tidy` adds clang-tidy on
 the files that differ from the last commit's parent."""
 import os
 import re
@@ -54,7 +54,7 @@ def sizes():
 
 
 def detector_triples():
-    """A cause is three files: detector, unit test, zoo case (or a golden capture where no CPU job can show it)."""
+    """A cause is three files: detector, unit test, zoo case (or a golden capture if no CPU job can show it)."""
     captures = " ".join(tracked("tests/golden/*"))
     for path in tracked(":(glob)collector/detectors/*.cc"):
         stem = Path(path).stem
@@ -86,7 +86,7 @@ def formatting():
 
 
 def links():
-    """Relative links of the documentation lead somewhere."""
+    """Relative links of the documentation must exist."""
     for path in tracked(":(glob)*.md", ":(glob)docs/**/*.md"):
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / path).read_text()):
             if not (ROOT / path).parent.joinpath(target).exists():
@@ -104,8 +104,10 @@ def widths():
 
 
 def words():
-    """Sentences for users: plain words, and summaries and fixes that are read at one glance."""
-    for path in tracked("*.cc", "*.h"):
+    """Plain words in sentences for users and in comments; summaries and fixes that are short."""
+    for path in tracked("*.cc", "*.h", "*.c", "*.S", "*.inc"):
+        for line, word, instead in wording.comment_problems((ROOT / path).read_text()):
+            yield f"{path}:{line}: \"{word}\" in a comment: {instead}"
         if path.startswith(wording.FOLDERS):
             text = (ROOT / path).read_text()
             for line, word, instead in wording.problems(text):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of sentences that users read: string literals of the C++ sources against a list of words that are no standard English there.
+"""Words that are not standard English where our sentences had them: in string literals that users read, and in comments of C and C++ sources.
 
-Comments, code and single words are not checked."""
+Code and single words are not checked."""
 import re
 
 FOLDERS = ("collector/detectors", "collector/preflight", "collector/model", "collector/imports", "collector/sources", "viewer", "cli")
@@ -31,6 +31,32 @@ WORDS = [
     (r"\b(?:goes|go|went) on\b", "continue"),
 ]
 WORDS = [(re.compile(pattern, re.I), instead) for pattern, instead in WORDS]
+
+# The same for comments, where more words have a second meaning that is right.
+COMMENT_WORDS = [
+    (r"\b(?:somebody|everybody|whoever)\b", "no rank, a thread, every process, any"),
+    (r"\bwhom\b", "which"),
+    (r"\b(?:stands?|stood) (?:in|at|on|still|here|there|for ever)\b", "is in, is blocked in"),
+    (r"\b(?:comes?|came) (?:to|there|back|round)\b", "reach, call, return"),
+    (r"\bfor ever\b", "forever"),
+    (r"\btells? of\b|\btold as\b", "reports, shows, given as"),
+    (r"\bfor (?:want|lack) of\b", "without, because there is no"),
+    (r"\b(?:in|at) hand\b", "known, being handled, available"),
+    (r"\b(?:a|one|two|second|another|next|earlier|newer|older) looks?\b|\bbetween (?:the |two )?looks\b", "snapshot"),
+    (r"\bway out\b", "exit of the loop"),
+    (r"\b(?:goes|went|going) on\b", "continue"),
+    (r"\b(?:goes|gone|went|go) round\b", "runs an iteration"),
+    (r"\banew\b", "again"),
+    (r"\bof which nothing\b", "name the actor"),
+    (r"(?<!there )\b(?:is|are|was|were) no (?!longer\b|more\b)", "is not a"),
+    (r"\balike\b", "equal, the same"),
+    (r"\bpart(?:ed|ings?)\b", "diverged, divergence"),
+    (r"\bformer (?:life|lives)\b", "previous attempt"),
+    (r"\bof its own accord\b", "by itself"),
+    (r"\bturns out\b|\bc(?:o|a)mes? out\b", "is, has the result"),
+    (r"\bhas the say\b", "decides"),
+]
+COMMENT_WORDS = [(re.compile(pattern, re.I), instead) for pattern, instead in COMMENT_WORDS]
 LENGTHS = {"summary": 25, "fix": 20}  # words; of a fix: in one clause
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 RAW = re.compile(r'R"\((.*?)\)"', re.S)
@@ -68,5 +94,29 @@ def problems(text):
             continue
         prose = re.sub(r"(?m)^    .*$|`[^`]*`|\\\"[^\"]*\\\"", "", said)  # not the reader's code, nor what others print
         for pattern, instead in WORDS:
+            for match in pattern.finditer(prose):
+                yield line, match[0].strip(), instead
+
+
+def comments(text):
+    """(line, text) of each comment; adjacent lines are one."""
+    begin, said = 0, []
+    for number, line in enumerate(text.split("\n") + [""], 1):
+        whole = re.match(r"\s*///?<? ?(.*)", line)
+        if whole:
+            begin, said = begin if said else number, said + [whole[1]]
+            continue
+        if said:
+            yield begin, " ".join(said)
+            said = []
+        behind = re.search(r"[;,{}()\w]  +// (.*)", line)
+        if behind:
+            yield number, behind[1]
+
+
+def comment_problems(text):
+    for line, said in comments(text):
+        prose = re.sub(r"NOLINT.*|`[^`]*`|\"[^\"]*\"", "", said)
+        for pattern, instead in COMMENT_WORDS:
             for match in pattern.finditer(prose):
                 yield line, match[0].strip(), instead

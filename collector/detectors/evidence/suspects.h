@@ -20,7 +20,7 @@ struct Suspect {
   const model::Thread* thread = nullptr;  // absent: the process has no readable thread
   model::CallSite place = {};             // the user's line to blame; unknown if there is none
   Confidence confidence = Confidence::kPossible;
-  std::string note = {};      // shown next to the line: "worker 77 stands here"
+  std::string note = {};      // shown next to the line: "worker 77 is here"
   std::string evidence = {};  // shown below: why the thread is suspected
   // "raised": what it did, for detectors that distinguish several causes.
   std::string_view deed = {};

@@ -213,7 +213,7 @@ bool read_hook(const graph::Examination& examination, Explanation& explanation) 
   return true;
 }
 
-/// Both are among the batches, one in a call of the user's and the other in a call of the trainer
+/// Both are among the batches, one in a call of user code and the other in a call of the trainer
 /// without user frames: the latter skipped the user's call.
 bool read_lone_call(const graph::Examination& examination, Explanation& explanation) {
   Explanation turned = explanation;

@@ -250,7 +250,7 @@ Origin Slicer::comparison(Node node, const Where& where) {
 }
 
 /// `loss + 0.3 * rank` is data; `rank % 4` still depends on the rank. The divisor of a counter is
-/// an option of the run, whoever sets it.
+/// an option of the run, wherever it is set.
 Origin Slicer::arithmetic(Node node, const Where& where) {
   Origin left = evaluate(node.field(Field::kLeft), where);
   const std::string_view sign = node.field(Field::kOperator).text();

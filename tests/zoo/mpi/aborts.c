@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank finds its input wrong and ends the job with MPI_Abort; the launcher ends the others.
+// One rank detects wrong input and ends the job with MPI_Abort; the launcher ends the others.
 #include "job.h"
 
 static int is_right(double value) {

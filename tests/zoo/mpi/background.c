@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread of its own reduces for the training loop at every step, as Horovod does; in one step one rank hands it something else.
+// A background thread reduces for the training loop in every step, as in Horovod; in one step one
+// rank passes something else.
 #include "job.h"
 
 static sem_t wanted, done;

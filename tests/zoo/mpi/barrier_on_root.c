@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A barrier that only rank 0 comes to.
+// A barrier that only rank 0 calls.
 #include "job.h"
 
 static void run(void) {

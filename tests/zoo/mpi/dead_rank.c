@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank is killed in the middle of the work. (MPICH's launcher then kills the others with the same signal; who was dying before is
-// told when it sends them.)
+// One rank is killed in the middle of the work. (MPICH's launcher then kills the others with the
+// same signal; the rank that died first is the one that was already dead when the launcher sent
+// them.)
 #include "job.h"
 
 static void run(void) {

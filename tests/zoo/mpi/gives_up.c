@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 2 does not come to a reduction; rank 0 waits there for a few seconds, then its handler of SIGALRM calls MPI_Abort: the rank that
-// gave up is not the one to blame.
+// Rank 2 does not call a reduction; rank 0 waits in it for a few seconds, then its SIGALRM handler
+// calls MPI_Abort: the rank that gave up is not the culprit.
 #include "job.h"
 
 static void late(int signal_number) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank returns before a broadcast that it should pass on: the rank behind it in MPI's tree waits there, and so may the root; the
-// others have what they need and are in the next reduction.
+// One rank returns before a broadcast that it should forward: the next rank in MPI's tree waits in
+// it, and perhaps the root; the others have their data and are in the next reduction.
 #include "job.h"
 
 static void share(int step) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank leaves out a reduction of its half of the world; the other member of the half waits there, all others in the world's barrier.
+// One rank skips a reduction of its half of the world; the other member of the half waits in it,
+// all others in the world's barrier.
 #include "job.h"
 
 int main(int argc, char** argv) {

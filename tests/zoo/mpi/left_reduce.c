@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank leaves a reduction out. Others have sent their part and gone on, as they may: by stacks alone they look as the one that left it
-// out does, and none of them may be accused.
+// One rank skips a reduction. Others have sent their part and continued, which is correct: their
+// stacks look like that of the rank that skipped it, and none of them may be accused.
 #include "job.h"
 
 static void total(void) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A broadcast for which one rank names another root.
+// A broadcast for which one rank passes another root.
 #include "job.h"
 
 static void run(void) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks overlap their sum with work; in one step one rank uses the blocking call, which matches no nonblocking one.
+// Ranks overlap their sum with work; in one step one rank uses the blocking call, which cannot
+// match a nonblocking one.
 #include "job.h"
 
 static void sum(int step) {

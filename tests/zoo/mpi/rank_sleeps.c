@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank sits in a loop of its own while the others wait for it in a barrier.
+// One rank stays in a loop of its own while the others wait for it in a barrier.
 #include "job.h"
 
 static void run(void) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In one half of a split world a rank calls a barrier where the other reduces.
+// In one half of a split world, one rank calls a barrier and the other a reduction.
 #include "job.h"
 
 static void run(void) {

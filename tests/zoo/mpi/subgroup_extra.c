@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two halves made by one split; one rank calls its half once more than all others call theirs, then everybody meets in the world.
+// Two halves made by one split; one rank makes one call more in its half than all others in theirs,
+// then all call a barrier of the world.
 #include "job.h"
 
 static MPI_Comm half;

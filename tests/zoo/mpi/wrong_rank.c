@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last sender's neighbour does not exist: MPI ends the job in that call, since nobody handles its errors.
+// The last sender's neighbour does not exist: MPI ends the job in that call, because no error
+// handler is set.
 #include "job.h"
 
 static void pass_on(void) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A receive with a tag that nobody sends; the sender has gone on to a barrier.
+// A receive with a tag that no rank sends; the sender has continued to a barrier.
 #include "job.h"
 
 static void run(void) {
