@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent and the program of the AArch64 build under qemu-user: programs behave as without the agent, calls are led through its doors and recorded, and
-the program reads what was written. $DDPDOCTOR_AARCH64 is the build, $DDPDOCTOR_AARCH64_ROOT the unpacked packages (`./dev aarch64`)."""
+"""The agent and the program of the AArch64 build under qemu-user: programs behave as without the agent, calls go through its doors and are
+recorded, and the program reads what was written. $DDPDOCTOR_AARCH64 is the build, $DDPDOCTOR_AARCH64_ROOT the unpacked packages (`./dev
+aarch64`)."""
 import json
 import os
 import re

@@ -46,7 +46,7 @@ except Exception:
 
 
 class Interpreter:
-    """A Python whose test package is there, and the modules of it that can run."""
+    """A Python that has its test package, and those of its modules that can run."""
 
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
@@ -79,7 +79,7 @@ class Interpreter:
         return (self.extra / f"{module}.py").is_file()
 
 
-# What unittest prints of a test, with the first line of its docstring between: before 3.11 the parentheses hold the class alone.
+# unittest's line for a test, with the first line of its docstring in between: before 3.11 the parentheses contain only the class.
 PRINTED = re.compile(r"^(\w+) \(([\w.]+)\)(?:\n[^\n]+)? \.\.\. (ok|FAIL|ERROR|skipped|expected failure)\b", re.MULTILINE)
 WORDS = {"FAIL": "failed", "ERROR": "error", "expected failure": "ok"}
 
@@ -101,7 +101,7 @@ def outcome_of(case):
 
 
 def run_module(arguments, interpreter, module, agent, match=()):
-    """Outcomes of the module's tests by their names, and how many rings were left; one that says nothing has the name of the module."""
+    """Outcomes of the module's tests by their names, and the number of rings; a module that prints no tests is one test with its own name."""
     folder = Path(tempfile.mkdtemp(prefix="ddpcpython_"))
     spool = folder / "spool"
     spool.mkdir(mode=0o700)
@@ -124,7 +124,7 @@ def run_module(arguments, interpreter, module, agent, match=()):
         except subprocess.TimeoutExpired:
             code = "a timeout"
         try:
-            os.killpg(process.pid, signal.SIGKILL)  # what a test left behind
+            os.killpg(process.pid, signal.SIGKILL)  # processes that a test left behind
         except ProcessLookupError:
             pass
         process.wait()
@@ -144,7 +144,7 @@ def run_module(arguments, interpreter, module, agent, match=()):
 
 
 def run_both(arguments, interpreter, module, match=()):
-    """Bare and under the agent, side by side: the machine is then equally loaded for both."""
+    """Runs both, bare and under the agent, at the same time, so that the machine is equally loaded for both."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         bare = pool.submit(run_module, arguments, interpreter, module, None, match)
         agent = pool.submit(run_module, arguments, interpreter, module, arguments.agent, match)
@@ -156,7 +156,7 @@ def differs(entry):
 
 
 def compare_module(arguments, interpreter, module):
-    """What each test did both ways, as lists of outcomes; repeated where they differ."""
+    """The result of each test in both runs, as lists of outcomes; repeated if they differ."""
     (bare, _), (agent, rings) = run_both(arguments, interpreter, module, arguments.match)
     absent = ("absent", "")
     seen = {test: {"bare": [bare.get(test, absent)[0]], "agent": [agent.get(test, absent)[0]],

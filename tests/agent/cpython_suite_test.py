@@ -26,7 +26,7 @@ def test_a_part_of_cpythons_tests_has_the_same_outcomes(tmp_path, module, tests)
 
 
 def test_a_library_that_changes_an_answer_is_noticed(tmp_path):
-    """What the comparison is worth: msync fails under this one, and mmap.flush with it."""
+    """Checks the comparison itself: msync fails under this agent, and mmap.flush with it."""
     other = compiled(tmp_path, "other.so", "#include <errno.h>\n#include <stddef.h>\nint msync(void* a, size_t n, int f) { errno = EINVAL; return -1; }",
                      "-shared", "-fPIC")
     done = subprocess.run([sys.executable, str(SUITE), "--agent", str(other), "--python", PYTHON, "--only", "test_mmap"],

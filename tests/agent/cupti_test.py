@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libddpdoctor_cupti.so under the agent: against a double of CUPTI over the double of the driver, against the real libcupti where there is
-no driver, and without any. No GPU: nothing here says how hardware behaves."""
+"""libddpdoctor_cupti.so under the agent: with a double of CUPTI over the double of the driver, with the real libcupti but without a driver,
+and without any. No GPU: these tests say nothing about hardware."""
 import os
 import subprocess
 import sys
@@ -19,7 +19,7 @@ OF_HOST, ENDS_ARE_TOLD = 1, 2
 pytestmark = [*([nccl.pytestmark] if not isinstance(nccl.pytestmark, list) else nccl.pytestmark),
               pytest.mark.skipif(not PLUGIN.is_file(), reason="no libddpdoctor_cupti.so beside $DDPDOCTOR: built where CUPTI's headers are")]
 
-# A kernel computes for long on one stream; the all_reduce waits for it through an event on another one; the host waits for that one.
+# A long kernel runs on one stream; the all_reduce waits for it through an event on another one; the host waits for that stream.
 QUEUED = """
 import threading
 driver = n.ctypes.CDLL(str(n.FOLDER / "libcuda.so.1"))
@@ -42,7 +42,7 @@ n.os._exit(0)
 
 
 def facts(tmp_path, script, path=CUPTI, **more):
-    """What a rank wrote of its GPU, and what it printed."""
+    """What a rank recorded about its GPU, and what it printed."""
     said = nccl.run(tmp_path, script, LD_LIBRARY_PATH=str(path), **more)[0]
     ring = rings_of.rings(tmp_path / "spool")[0]
     found = [SimpleNamespace(**vars(slot), said=ring.text(slot.text)) for slot in ring.slots() if slot.kind in (WINDOW, KERNEL, WAIT)]
@@ -64,7 +64,7 @@ def test_tells_what_a_kernel_is_queued_behind_and_who_waits(tmp_path):
     assert (queued.object, queued.peer, queued.count, queued.said) == (talk, 0, compute, "ampere_sgemm_128x64")
     host = next(fact for fact in waits if fact.detail & OF_HOST)
     assert (host.object, host.said) == (talk, "cuStreamSynchronize") and host.count > 0
-    assert len(found) < 20  # each fact once, however long it lasts
+    assert len(found) < 20  # each fact once, whatever its duration
 
 
 def test_opens_only_when_a_call_does_not_move(tmp_path):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DDP jobs for several ranks on one GPU (tests/gpu/jobs), each with its healthy twin, under `run` and under `attach`, judged as the zoo's.
+"""DDP jobs for several ranks on one GPU (tests/gpu/jobs), each with its healthy twin, under `run` and under `attach`, judged like those of
+the zoo.
 
 tests/gpu/run_single_gpu.sh runs them all over NCCL ($DDP_BACKEND=nccl) or, as a dry run, over gloo. Without $DDP_BACKEND a few run over
-gloo, so that jobs and judging stay what a machine with a GPU needs; and the script's reasons to skip are tested."""
+gloo, so that jobs and judging remain usable on a machine with a GPU; the script's reasons to skip are tested, too."""
 import importlib.util
 import json
 import os
@@ -25,13 +26,13 @@ RECORDINGS = os.environ.get("RECORDINGS")  # a folder that gets every job's reco
 FOLDER = os.path.relpath(GPU / "jobs", zoo.HERE)
 CASES = {Path(case["script"]).stem: case for case in zoo.told_cases(GPU / "jobs")}
 DRY_RUN = [("attach", "mismatched_op", False), ("run", "unused_parameters", False), ("run", "healthy", True)]
-LIMIT = 100  # seconds of one job; the script leaves as much before its end
-HANG_TIMEOUT = "12" if BACKEND == "nccl" else "6"  # ranks on one GPU take their time to find each other
+LIMIT = 100  # seconds for one job; the script leaves as much before its end
+HANG_TIMEOUT = "12" if BACKEND == "nccl" else "6"  # ranks on one GPU need more time to connect
 needs_the_program = pytest.mark.skipif(not (PROGRAM.parent / "libddpdoctor_agent.so").is_file(), reason="no libddpdoctor_agent.so beside $DDPDOCTOR")
 
 
 def planned():
-    """(mode, job, healthy): every job and its twin in every mode that it has with this backend."""
+    """(mode, job, healthy): every job and its twin in every mode that this backend supports."""
     if not BACKEND:
         return DRY_RUN
     jobs = []
@@ -43,7 +44,7 @@ def planned():
 
 
 def lacking():
-    """What this machine lacks for these jobs; empty when it lacks nothing."""
+    """What is missing on this machine for these jobs; empty if nothing is."""
     if importlib.util.find_spec("torch") is None:
         return "no torch in this Python"
     if BACKEND != "nccl":
@@ -57,7 +58,7 @@ def lacking():
 
 
 def observe(mode, job, folder):
-    """Runs ddpdoctor over the job, which `mode` "run" has started with it; report.json and job.ddpd lie in `folder` afterwards."""
+    """Runs ddpdoctor on the job; in `mode` "run" it also starts the job. Writes report.json and job.ddpd into `folder`."""
     end = time.time() + LIMIT
     if mode == "attach":
         assert job.wait_ready(False, LIMIT - 30), f"the job did not come up: {job.output()[-2000:]}"
@@ -105,7 +106,7 @@ def test_every_job_marks_its_culprit_or_asks_for_no_line():
 
 
 def script(tmp_path, nvidia_smi=None, *words, **variables):
-    """What run_single_gpu.sh says, with `nvidia_smi` (a shell program's text) as the only one there is."""
+    """The output of run_single_gpu.sh, with `nvidia_smi` (the text of a shell program) as the only nvidia-smi."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("bash", "dirname", "grep", "ldd", "awk", "xargs", "realpath", "mktemp", "rm", "echo", "sed"):

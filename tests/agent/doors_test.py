@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every function that the agent stands in front of is called from one return address (a jump behind a switch; libffi) in random order: with the
-agent, the function that is called is the one that was meant, of the library that was meant. The names come from the agent's own tables."""
+"""Calls every function that the agent replaces from one return address (a jump behind a switch; libffi) in random order: with the agent,
+the function that is called must be the intended one of the intended library. The names come from the agent's own tables."""
 import json
 import random
 import shutil
@@ -19,8 +19,8 @@ pytestmark = [needs_agent, pytest.mark.skipif(shutil.which("gcc") is None, reaso
 
 
 def arguments(name):
-    """What each word of a call is: p an address where zeros are (an empty vector or string), l one where addresses are (an empty string of the old
-    kind), 1 a number. The probes read what the callers of these functions hand over."""
+    """The kind of each word of a call: p an address of zeros (an empty vector or string), l an address of addresses (an empty string of the
+    old kind), 1 a number. The probes read what callers of these functions pass."""
     if name.startswith("_ZN4c10d"):
         return ("l" if "TCPStore" in name and "Ss" in name else "p") * interposed.WORDS
     registers, stack = "", ""
@@ -83,7 +83,7 @@ def test_no_function_of_a_library_is_taken_for_another(tmp_path):
     assert call_all(tmp_path, seed, names, agent=False) == [calls, [], [0, 0]]
     count, wrong, doors = call_all(tmp_path, seed, names, agent=True)
     assert (count, wrong) == (calls, []), seed
-    assert doors[0] == len(names)  # we stood in front of every one
+    assert doors[0] == len(names)  # every one was replaced
     assert doors[1] == len([n for n in names if n.startswith(("nccl", "cu"))])  # of a second MPI or c10d in the process none
 
 
@@ -130,7 +130,7 @@ def test_no_function_of_libc_is_taken_for_another(tmp_path, agent):
     print("seed", seed)
     environment = under("", preload=()) if agent else {**under("")}
     environment.update(LD_PRELOAD=f"{AGENT}:{double}" if agent else str(double))
-    del environment["DDPDOCTOR_SPOOL"]  # no ring: its making would call the doubles, too
+    del environment["DDPDOCTOR_SPOOL"]  # no ring: making it would call the doubles, too
     done = subprocess.run([sys.executable, "-c", CALL_LIBC, str(tmp_path), str(seed), json.dumps(names), json.dumps(sorted(interposed.NEVER_RETURN))],
                           capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, (seed, done.stderr[-2000:])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the agent share: where it lies, and programs run with and without it.
+"""Shared by the tests of the agent: where it is, and how to run programs with and without it.
 
-$DDPDOCTOR is the program (or its folder); libddpdoctor_agent.so lies beside it."""
+$DDPDOCTOR is the program (or its folder); libddpdoctor_agent.so is next to it."""
 import os
 import shutil
 import subprocess
@@ -37,7 +37,7 @@ def behaves_alike(command, spool, **more):
 
 
 def compiled(folder, name, text, *flags):
-    """A C program or library made of `text`, or a skip where there is no compiler."""
+    """Compiles a C program or library from `text`, or skips the test if there is no compiler."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc here")
     source = folder / (name + ".c")

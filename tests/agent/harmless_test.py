@@ -62,7 +62,7 @@ int main(void) {
 }''')
     assert behaves_alike([program], spool)[0] == 0
     found = rings(spool)
-    assert len(found) == 11  # the parent and the ten that had something to tell
+    assert len(found) == 11  # the parent and the ten that had something to record
     assert all(ring.torn == 0 and ring.lost == 0 for ring in found.values())
 
 
@@ -93,7 +93,7 @@ int main(void) {
 
 
 def test_a_child_forked_while_a_thread_walks_through_the_libraries_finds_functions(tmp_path, spool):
-    """glibc does not give the walker's lock back to the child."""
+    """glibc does not release the walker's lock in the child."""
     program = compiled(tmp_path, "walks", HEAD + r'''
 #include <link.h>
 static int inside[2], out[2];
@@ -279,7 +279,7 @@ def test_runs_under_valgrind(tmp_path, spool):
     assert behaviour(["valgrind", "-q", "--error-exitcode=99", program], spool=spool) == alone
 
 
-# CPython's own tests of what we stand in front of: short subsets; by hand run whole modules (test_signal, test_os, test_selectors, …).
+# CPython's own tests of what the agent replaces: short subsets; run whole modules by hand (test_signal, test_os, test_selectors, …).
 SUITE = [["test_fork1"], ["test_wait4"], ["test_posix", "-m", "*Spawn*", "-m", "*fork*"], ["test_subprocess", "-m", "POSIXProcessTestCase"],
          ["test_threading", "-m", "ThreadJoinOnShutdown"]]
 
@@ -287,7 +287,7 @@ SUITE = [["test_fork1"], ["test_wait4"], ["test_posix", "-m", "*Spawn*", "-m", "
 def passes_alike(command, spool, tmp_path):
     bare = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
     code, out, err = behaviour(command, spool=spool, environment=bare, limit=200, cwd=tmp_path)
-    if code != 0:  # then it must not be ours
+    if code != 0:  # then it must fail without the agent, too
         assert behaviour(command, environment=bare, limit=200, cwd=tmp_path)[0] == code, (out[-3000:], err[-3000:])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent as a guest: what it needs, what it shows, and that programs under it behave as without it."""
+"""The agent as a guest: what it needs, what it exports, and that programs under it behave as without it."""
 import re
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ def readelf(*arguments):
 
 
 def test_needs_libc_alone():
-    """libdl is a part of libc: an empty file from glibc 2.34 on."""
+    """libdl is a part of libc: an empty file since glibc 2.34."""
     assert sorted(re.findall(r"NEEDED.*\[(.*)\]", readelf("-d"))) == ["libc.so.6", "libdl.so.2"]
     assert not re.search(r"R(UN)?PATH", readelf("-d"))
 
@@ -28,7 +28,7 @@ def test_loads_where_glibc_is_2_17():
 
 
 def test_exports_only_what_it_intercepts():
-    """Of libc, where every name exists anyway; of other libraries nothing (see lookups_test.py)."""
+    """Exports names of libc only, where every name exists anyway; none of other libraries (see lookups_test.py)."""
     listed = set(re.findall(r"(\w+);", (SOURCE / "agent" / "exports.map").read_text().split("local:")[0]))
     symbols = subprocess.run(["nm", "-D", "--defined-only", str(AGENT)], capture_output=True, text=True, check=True).stdout
     assert {line.split()[-1] for line in symbols.splitlines()} == listed
@@ -105,7 +105,7 @@ def test_survives_two_thousand_forks(tmp_path):
               "for i in range(2000):\n p = os.fork()\n if p == 0: os._exit(i & 63)\n assert os.waitstatus_to_exitcode(os.waitpid(p, 0)[1]) == i & 63\n"
               "s.close(); s.unlink(); print('done')")
     assert behaves_alike([sys.executable, "-c", script], tmp_path)[1] == b"done\n"
-    assert len(list(tmp_path.glob("*.ring"))) == 1  # children with nothing to tell leave nothing
+    assert len(list(tmp_path.glob("*.ring"))) == 1  # children that record nothing leave nothing
 
 
 def test_lets_a_thread_fork_while_others_write(tmp_path):

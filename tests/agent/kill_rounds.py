@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL at random moments in a 3-rank gloo job under `ddpdoctor run`: one rank, all ranks, the launcher, or ddpdoctor itself.
+"""SIGKILL at random moments in a 3-rank gloo job under `ddpdoctor run`: kills one rank, all ranks, the launcher, or ddpdoctor itself.
 
   kill_rounds.py [--rounds 50] [--seed N]      $DDPDOCTOR is the program; run with a Python that has torch
 
-After each round: a killed rank is named by the first finding; every rank's progress in the report agrees with what the rank itself wrote
-down; no ring holds a record that nobody wrote; a job whose ddpdoctor was killed goes on. Ends non-zero when a round does not hold."""
+Checks after each round: the first finding names a killed rank; every rank's progress in the report agrees with what the rank itself wrote
+down; no ring has a record that was never written; a job whose ddpdoctor was killed continues. Exits non-zero if a check fails."""
 import argparse
 import json
 import os
@@ -154,7 +154,7 @@ class Round:
 
 
 def one_round(victim, chance):
-    """What did not hold, as sentences."""
+    """The failed checks, as sentences."""
     with tempfile.TemporaryDirectory(prefix="ddpkill_") as folder:
         this = Round(folder, chance)
         this.start()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs ask in many ways whether a function exists. With the agent every way answers as without it, for every function it stands in front of:
-absent where the process has none, present where it has one. The names come from the agent's own tables."""
+"""Programs check in many ways whether a function exists. With the agent every way must answer as without it, for every function that the
+agent replaces: absent if the process has none, present if it has one. The names come from the agent's own tables."""
 import json
 import shutil
 import subprocess
@@ -113,7 +113,7 @@ def test_weak_references_of_a_library_that_is_opened(there, tmp_path, library):
 
 
 def test_a_library_that_needs_a_function_which_is_not_there_cannot_be_opened(tmp_path):
-    """As where an extension is built for CUDA and `except ImportError` is how its user learns that there is none."""
+    """As in an extension built for CUDA, where `except ImportError` is how its user detects that there is none."""
     names = interposed.of_libraries()
     for name in (names[0], names[100], names[-1], "cudaMalloc"):
         needs = interposed.caller(tmp_path, "libneeds.so", [name])
@@ -125,7 +125,7 @@ def test_a_library_that_needs_a_function_which_is_not_there_cannot_be_opened(tmp
 @pytest.mark.parametrize("library_name, name", [("libnccl.so.2", "ncclAllReduce"), ("libmpi.so.40", "PMPI_Init"), ("libcudart.so.12", "cudaMalloc"),
                                                 ("libtorch_cpu.so", next(n for n in interposed.of_libraries() if "c10d" in n))])
 def test_a_lookup_in_a_constructor_runs_no_other_constructor(library_name, name, binding, tmp_path):
-    """libGLdispatch asks for functions while it makes itself ready, and libGLX, whose turn comes later, needs it: as below torch 1.13 of Debian."""
+    """libGLdispatch looks up functions while it is initialised, before libGLX, which needs it: as in torch 1.13 of Debian."""
     interposed.build(tmp_path, "libfirst.so", "extern void* dlsym(void*, const char*);\nint ready;\n"
                      "__attribute__((constructor)) static void start(void) { dlsym(0, \"cuInit\"); ready = 1; }\n", "-shared")
     here = [f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-Wl,--no-as-needed", f"-Wl,-z,{binding}", f"-Wl,-soname,{library_name}"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real MPI jobs under the agent: healthy ones behave as without it, and what they called is in their rings. Skipped, with the reason,
-where no MPI is installed. The programs are those of tests/zoo/mpi, where the hung ones are judged.
+"""Real MPI jobs under the agent: healthy ones behave as without it, and their calls are in their rings. Skipped, with the reason, if no MPI
+is installed. The programs are those of tests/zoo/mpi, where the hung ones are judged.
 
-$MPI_COMPILERS: paths of more compilers, colons between, each with its mpirun beside it (mpicc_abi of the wheel `mpich`: the MPI-5 ABI)."""
+$MPI_COMPILERS: paths of more compilers, separated by colons, each with its mpirun next to it (mpicc_abi of the wheel `mpich`: the MPI-5
+ABI)."""
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ ZOO = HERE.parent / "zoo" / "mpi"
 TOOL = Path(os.environ.get("DDPDOCTOR", ""))
 PROGRAM = TOOL / "ddpdoctor" if TOOL.is_dir() else TOOL
 AGENT = PROGRAM.parent / "libddpdoctor_agent.so"
-# compiler and launcher by name: the names that Debian gives to several MPIs side by side, and the plain ones
+# Compiler and launcher by name: the names that Debian uses for several MPIs on one machine, and the plain ones.
 PAIRS = {suffix: ("mpicc" + suffix, "mpirun" + suffix) for suffix in (".openmpi", ".mpich")}
 PAIRS = {name: pair for name, pair in PAIRS.items() if all(map(shutil.which, pair))}
 if not PAIRS and shutil.which("mpicc") and shutil.which("mpirun"):
@@ -99,7 +100,7 @@ def test_a_healthy_job_prints_returns_and_fails_as_without_the_agent(family, tmp
     rings = [file.read_bytes() for file in spool.glob("*.ring")]
     worlds = [ring for ring in rings if b"MPI_COMM_WORLD\0" in ring]
     assert len(worlds) == 4
-    # members of one half give their communicator one name, the halves two
+    # members of one half give their communicator one name, the two halves different ones
     halves = [{name for name in (b"MPI_COMM_WORLD.4:0\0", b"MPI_COMM_WORLD.4:1\0") if name in ring} for ring in worlds]
     assert sorted(next(iter(h)) for h in halves if len(h) == 1) == [b"MPI_COMM_WORLD.4:0\0"] * 2 + [b"MPI_COMM_WORLD.4:1\0"] * 2
 
@@ -123,8 +124,8 @@ def busy():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_rank_that_died_is_named_and_not_those_that_the_launcher_killed(family, tmp_path):
-    """On a loaded machine MPICH's launcher hears of the death by a closed socket at times, kills the others and asks for all ends in
-    the order of their pids: then the first end is not the first death."""
+    """On a loaded machine MPICH's launcher sometimes detects the death by a closed socket, kills the others and waits for all in the order
+    of their pids: then the first end is not the first death."""
     program = build(family, ZOO / "dead_rank.c", tmp_path)
     load = [busy() for _ in range(3)]
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mpi4py under each MPI that it finds here: the zoo's mismatch and its cycle of sends, with their healthy twins, under `run` and `attach`.
+"""mpi4py with each MPI found here: the zoo's mismatch and its cycle of sends, with their healthy twins, under `run` and `attach`.
 
-Pythons: this one and those of $MPI_PYTHONS (paths, colons between); launchers: mpirun beside the Python (MPI from a wheel) and the system's
-(mpirun.mpich, mpirun.openmpi, mpirun). A pair is used when two ranks find each other in it. Skipped, with the reason, without any."""
+Pythons: this one and those in $MPI_PYTHONS (paths separated by colons); launchers: mpirun next to the Python (MPI from a wheel) and the
+system's (mpirun.mpich, mpirun.openmpi, mpirun). A pair is used if two ranks can connect in it. Skipped, with the reason, if there is none."""
 import json
 import os
 import re
@@ -27,7 +27,7 @@ def has_mpi4py(python):
 
 
 def pair(python, launcher):
-    """(name of the MPI, words that launch ranks); None when two ranks do not find each other."""
+    """(name of the MPI, words that launch ranks); None if two ranks cannot connect."""
     said = subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout
     words = [launcher, *(["--oversubscribe"] if "Open MPI" in said or "open-mpi" in said else [])]
     variables = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
@@ -88,7 +88,7 @@ def can_train(python):
 
 @pytest.mark.skipif(not any(map(can_train, PYTHONS)), reason="no Python with mpi4py and torch (see $MPI_PYTHONS)")
 def test_a_rank_that_is_alone_in_its_mpi_world_keeps_its_rank_in_torch(tmp_path):
-    """Lightning imports mpi4py to look for MPI, and so makes each of its ranks a world of one."""
+    """Lightning imports mpi4py to detect MPI, which makes each of its ranks a world of one."""
     script = tmp_path / "train.py"
     script.write_text(SINGLETONS)
     python = next(filter(can_train, PYTHONS))

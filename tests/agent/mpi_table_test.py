@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of MPI functions against itself and against the header of whatever MPI is installed."""
+"""Checks the table of MPI functions against itself and against the header of every MPI that is installed."""
 import re
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ddpdoctor run` over jobs whose communicators do not block, against the double: calls that NCCL launched in the background are compared
-between ranks as others are, and a healthy job has no finding."""
+"""`ddpdoctor run` on jobs whose communicators do not block, with the double: calls that NCCL launched in the background are compared
+between ranks like others, and a healthy job has no finding."""
 import pytest
 
 import nccl_run_test as nccl
@@ -57,7 +57,7 @@ def test_is_silent_about_a_healthy_job(tmp_path):
     assert finding is None and done.returncode == 0, finding or done.stderr
 
 
-# Ranks that ask NCCL for ever how their call goes, because rank 2 does not make it. `work` returns after some seconds of work.
+# Ranks that poll NCCL forever for the state of their call, because rank 2 does not make it. `work` returns after some seconds of work.
 POLLS = JOB[:JOB.index("n.check(n.nccl.ncclCommInitRankConfig")] + """
 half = n.ctypes.c_void_p()
 
@@ -95,7 +95,7 @@ ASKED = {
 
 @pytest.mark.parametrize("name", NEVER_ASKED)
 def test_ranks_that_ask_for_ever_wait(tmp_path, name):
-    """Their lines change and they may use a core each: only their questions tell that they wait."""
+    """Their lines change and each may use a core: only their polling shows that they wait."""
     body, kind = NEVER_ASKED[name]
     finding, line, done = nccl.diagnose(tmp_path, "", script=POLLS.replace("BODY", body))
     assert finding and done.returncode == 124, done.stderr

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communicators that do not block: NCCL answers ncclInProgress (7) and goes on in a thread of its own. A call of them is in progress in the ring
-until ncclCommGetAsyncError says how it went, and nothing is said of it that NCCL did not say. Against the double (tests/doubles/nccl).
+"""Communicators that do not block: NCCL returns ncclInProgress (7) and continues on a thread of its own. Their calls are in progress in the
+ring until ncclCommGetAsyncError returns the result; nothing else is recorded about them. With the double (tests/doubles/nccl).
 
-Needs the target nccl_doubles beside $DDPDOCTOR."""
+Needs the target nccl_doubles next to $DDPDOCTOR."""
 from pathlib import Path
 
 import pytest
@@ -40,7 +40,7 @@ world = n.ctypes.c_void_p()
 assert n.nccl.ncclCommInitRankConfig(byref(world), size, n.shared_id("world", rank), rank, config) == 7
 """
 READY = NONBLOCKING + "assert ready(world) == 0\n"
-# The agent's own thread learns from the GPU how a launch ended; the ring says when it has.
+# The agent's own thread queries the GPU for the end of a launch; the ring shows when it has done so.
 LAST = f"""
 import sys
 sys.path.insert(0, {str(Path(rings_of.__file__).parent)!r})
@@ -63,7 +63,7 @@ def said(call):
     return call.operation, call.state, bool(call.detail & rings_of.IN_PROGRESS), bool(call.detail & rings_of.TRACKED)
 
 
-CALLS = [  # what is called on `world`, and what is recorded of it
+CALLS = [  # what is called on `world`, and what is recorded about it
     ("sums(world)", [ALL_REDUCE], True),
     ("n.nccl.ncclAllReduceConfig(n.buffer(4), n.buffer(4), n.SIZE(4), 7, 0, world, stream.handle, None)", [ALL_REDUCE], True),
     ("n.nccl.ncclBroadcast(n.buffer(4), n.buffer(4), n.SIZE(4), 7, 0, world, stream.handle)", [2], True),
@@ -120,13 +120,13 @@ assert ready(made if made else world) == 3
 
 
 def test_nothing_is_said_of_a_call_whose_end_nobody_asked_for(tmp_path):
-    """The double has launched it and it ran; NCCL was not asked, so we cannot know."""
+    """The double has launched it and it ran; NCCL was not queried, so the agent cannot know."""
     run(tmp_path, READY + "assert sums(world) == 7\nn.time.sleep(0.2)\nstream.synchronize()\n" + LAST)
     assert said(calls(tmp_path)[-1]) == (ALL_REDUCE, "enqueued", True, False)
 
 
 def test_a_call_that_nccl_accepts_proves_that_the_one_before_it_was_launched(tmp_path):
-    """A communicator in progress takes no call."""
+    """A communicator in progress accepts no call."""
     run(tmp_path, READY + "assert sums(world) == 7\nn.time.sleep(0.2)\nassert sums(world) == 7\nassert ready(world) == 0\nstream.synchronize()\n" + LAST)
     assert [said(call) for call in calls(tmp_path)[1:]] == 2 * [(ALL_REDUCE, "completed", False, True)]
 
@@ -175,7 +175,7 @@ assert n.cuda.cudaStreamEndCapture(stream.handle, byref(n.ctypes.c_void_p())) ==
 
 @pytest.mark.parametrize("way", ["Split", "Shrink"])
 def test_a_child_that_is_made_in_the_background_has_its_name(tmp_path, way):
-    """Its handle is there only when the parent is ready; it is asked for nothing before."""
+    """Its handle exists only when the parent is ready; nothing is called on it before."""
     made = {"Split": "n.nccl.ncclCommSplit(world, 0, 0, byref(made), None)", "Shrink": "n.nccl.ncclCommShrink(world, None, 0, byref(made), None, 0)"}[way]
     run(tmp_path, READY + f"""
 made = n.ctypes.c_void_p()
@@ -221,8 +221,8 @@ print(answers, n.values(data, 4))
 
 
 def test_calls_in_progress_beyond_those_that_are_remembered_are_counted(tmp_path):
-    """There are 128 entries, and each change of the stream takes one: 96 of the first communicator, 32 on a stream of the second,
-    whose other stream finds none, nor does the third communicator."""
+    """There are 128 entries, and each change of the stream uses one: 96 for the first communicator, 32 for one stream of the second; none
+    is left for the second's other stream and for the third communicator."""
     run(tmp_path, READY + """
 comms, streams = [world], [stream, n.Stream()]
 for name in "bc":

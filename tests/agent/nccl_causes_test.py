@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes that only jobs on GPUs have, from the call to the finding: `ddpdoctor run` over the double of NCCL and CUDA (tests/doubles/nccl).
-A GPU that reports a fault is not here: it is known from the kernel's log, tests/unit/detectors/gpu_fault_test.cc.
+"""Causes that occur only in jobs on GPUs, from the call to the finding: `ddpdoctor run` with the double of NCCL and CUDA
+(tests/doubles/nccl). A GPU that reports a fault is not tested here: it is known from the kernel's log,
+tests/unit/detectors/gpu_fault_test.cc.
 
-Needs the target nccl_doubles beside $DDPDOCTOR."""
+Needs the target nccl_doubles next to $DDPDOCTOR."""
 import pytest
 
 import nccl_probe_test as nccl
@@ -22,7 +23,7 @@ def test_a_transport_that_stands_still_is_nobodys_fault(tmp_path):
     assert finding and (finding["kind"], finding["culprits"], finding["waiting"]) == ("gpu-stalled", [], [0, 1, 2, 3]), done.stdout
 
 
-# Rank 2 forgot set_device; what it makes lies on the GPU where rank 0 is at home.
+# Rank 2 forgot set_device; what it allocates is on rank 0's GPU.
 WRONG_DEVICE = """
 import time
 import thin_nccl
@@ -54,7 +55,7 @@ def test_ranks_on_their_own_gpus_are_not(tmp_path, device):
     assert on_wrong_devices(tmp_path, WRONG_DEVICE.replace("0 if rank == 2 else rank", device)) == []
 
 
-# A child of fork uses CUDA, which does not answer it; its rank waits for the child, the others for the rank.
+# A child of fork uses CUDA, which blocks there; its rank waits for the child, the others for the rank.
 FORKS = """
 import os
 import time
@@ -88,7 +89,8 @@ def test_a_forked_child_that_uses_cuda_is_named(tmp_path):
     assert line in jobs.lines_of(finding), finding["locations"]
 
 
-# cudaFree waits for the kernel of one communicator, that kernel for ranks that first need the other communicator, which comes after cudaFree.
+# cudaFree waits for the kernel of one communicator; that kernel waits for ranks that first need the other communicator, which this rank
+# calls after cudaFree.
 FREES = """
 import thin_nccl as n
 world, other = n.Communicator(), n.Communicator("other")

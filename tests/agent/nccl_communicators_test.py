@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How communicators of NCCL begin and end in the ring: those made by shrinking, by several ids, inside a group; ends that come in two calls;
-handles that are used again. Against the double (tests/doubles/nccl); names of the others are in nccl_probe_test.py.
+"""How communicators of NCCL begin and end in the ring: made by shrinking, by several ids, inside a group; ended by two calls; handles that
+are reused. With the double (tests/doubles/nccl); the names of the others are tested in nccl_probe_test.py.
 
-Needs the target nccl_doubles beside $DDPDOCTOR."""
+Needs the target nccl_doubles next to $DDPDOCTOR."""
 import nccl_probe_test as nccl
 from nccl_probe_test import ALL_REDUCE, END, INIT, calls, nccl_hash, rings_of, run
 
@@ -110,7 +110,7 @@ n.time.sleep(0.2)
 
 
 def test_a_handle_that_is_used_again_is_another_communicator(tmp_path):
-    """What was aborted is forgotten: the same address may come back with other members."""
+    """An aborted communicator is forgotten: the same address may be reused with other members."""
     run(tmp_path, """
 w, s = n.Communicator(), n.Stream()
 first = w.handle.value

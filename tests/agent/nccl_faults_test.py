@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the double of NCCL and of the driver can be told to do wrong (tests/doubles/nccl): a driver that does not answer, a rank that is
-killed inside a call, an error that comes later, a capture that bears no questions. What is in the ring must stay readable, and the job must end as without us.
+"""Faults that the double of NCCL and of the driver can produce (tests/doubles/nccl): a driver that does not answer, a rank killed inside a
+call, an error that is returned later, a capture during which queries are not allowed. The ring must stay readable, and the job must end as
+without the agent.
 
-Needs the target nccl_doubles beside $DDPDOCTOR."""
+Needs the target nccl_doubles next to $DDPDOCTOR."""
 import json
 
 import pytest
@@ -54,7 +55,7 @@ print(n.cuda.cudaStreamEndCapture(s.handle, n.ctypes.byref(graph)))
 
 def test_does_not_spoil_a_capture_of_another_thread(tmp_path):
     assert run(tmp_path, CAPTURED_MEANWHILE % False) == ["0\n"]
-    assert run(tmp_path, CAPTURED_MEANWHILE % True) == ["901\n"]  # what would: the double notices
+    assert run(tmp_path, CAPTURED_MEANWHILE % True) == ["901\n"]  # what a query would do: the double notices it
 
 
 BODY_WEDGED = """        if step == 1:

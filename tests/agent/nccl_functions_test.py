@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every function of NCCL and RCCL that we stand in front of: what it is given arrives unchanged, its answer comes back, and the ring says
-which operation it was and of what. The library behind us (tests/doubles/nccl/nccl_echo.cc) keeps its arguments and does nothing else.
+"""Every function of NCCL and RCCL that the agent replaces: its arguments arrive unchanged, its result is returned, and the ring shows which
+operation it was and its arguments. The library behind the agent (tests/doubles/nccl/nccl_echo.cc) only stores its arguments.
 
-Needs the target nccl_doubles beside $DDPDOCTOR."""
+Needs the target nccl_doubles next to $DDPDOCTOR."""
 import json
 import subprocess
 import sys
@@ -32,7 +32,7 @@ HEADER = {
     "ncclRedOpCreatePreMulSum": "ppiiC", "ncclRedOpDestroy": "iC", "ncclCommWindowRegister": "CpnMi", "ncclCommWindowDeregister": "Cp",
     "ncclDevCommCreate": "Cpp", "ncclDevCommDestroy": "Cp"}
 
-# The number of the operation (wire/events.h) where a call is recorded; the end of a communicator that we never saw in use is not.
+# The number of the operation (wire/events.h) if a call is recorded; the end of a communicator that was never used is not.
 OPERATIONS = {
     **{name + more: number for name, number in zip(COLLECTIVES, (1, 2, 3, 4, 7, 8, 5, 6)) for more in ("", "Config")},
     "ncclBcast": 2, "ncclAllToAll": 8, "ncclAllToAllv": 8, "ncclAlltoAllv": 8, "ncclAllReduceWithBias": 1, "ncclSend": 11, "ncclRecv": 12,

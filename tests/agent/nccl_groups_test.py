@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a large ncclGroup costs and keeps: one pair of events for each stream, however many calls, and every call's end all the same; what does
-not fit into the agent's tables is counted. Events are counted by the double of the driver (tests/doubles/nccl).
+"""The cost of a large ncclGroup, and what is recorded: one pair of events per stream, however many calls, and still every call's end; what
+does not fit into the agent's tables is counted. Events are counted by the double of the driver (tests/doubles/nccl).
 
-Needs the target nccl_doubles beside $DDPDOCTOR."""
+Needs the target nccl_doubles next to $DDPDOCTOR."""
 
 import nccl_probe_test as nccl
 from nccl_probe_test import ALL_REDUCE, RECV, SEND, calls, rings_of, run
@@ -119,7 +119,7 @@ n.time.sleep(0.2)
 
 
 def test_launches_beyond_those_that_are_followed_are_counted(tmp_path):
-    """Nothing runs: 512 launches stay open, the others cannot be followed."""
+    """Nothing runs: 512 launches remain open, the others cannot be followed."""
     run(tmp_path, """
 w, s = n.Communicator(), n.Stream()
 n.ctypes.CDLL(str(n.FOLDER / "libcuda.so.1")).double_compute(s.handle, 60000, b"gemm")
@@ -133,7 +133,7 @@ n.os._exit(0)
 
 
 def test_one_launch_that_hangs_costs_no_other_its_end(tmp_path):
-    """Its place in the table stays taken while thousands of others go round."""
+    """Its entry in the table stays used while thousands of others are reused."""
     run(tmp_path, """
 w, s, t = n.Communicator(), n.Stream(), n.Stream()
 n.ctypes.CDLL(str(n.FOLDER / "libcuda.so.1")).double_compute(t.handle, 60000, b"gemm")

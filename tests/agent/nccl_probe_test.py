@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NCCL probe against doubles of CUDA and NCCL (tests/doubles/nccl): what a rank leaves behind, and that it computes as before.
+"""The NCCL probe with doubles of CUDA and NCCL (tests/doubles/nccl): what a rank records, and that its results are unchanged.
 
-Needs the target nccl_doubles beside $DDPDOCTOR. No GPU: nothing here says how hardware behaves."""
+Needs the target nccl_doubles next to $DDPDOCTOR. No GPU: these tests say nothing about hardware."""
 import os
 import subprocess
 import sys
@@ -34,7 +34,7 @@ def environment(tmp_path, version=23203, agent=True, **more):
 
 
 def run(tmp_path, script, ranks=1, **more):
-    """Runs `script` on every rank; what each printed, in the order of ranks."""
+    """Runs `script` on every rank; returns what each printed, in the order of ranks."""
     variables = environment(tmp_path, **more)
     jobs = [subprocess.Popen([sys.executable, "-c", "import thin_nccl as n\n" + script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, env=dict(variables, RANK=str(rank), WORLD_SIZE=str(ranks))) for rank in range(ranks)]
@@ -86,7 +86,7 @@ def test_names_a_communicator_alike_on_all_ranks(tmp_path):
 
 
 def nccl_hash(*parts):
-    """NCCL's mixing (2.26 on), to compare names with those in its logs."""
+    """NCCL's hash (since 2.26), to compare names with those in its logs."""
     mask, a, b = 2**64 - 1, 1, 1
     for part in parts:
         a ^= len(part)
@@ -305,11 +305,11 @@ def test_a_linked_program_computes_as_before(tmp_path, kind):
     if kind == "shared":
         assert [call.operation for call in found[0].calls()] == [INIT, ALL_REDUCE, BROADCAST, END]
     else:
-        assert not any(ring.calls() for ring in found.values())  # NCCL inside the program calls itself: not to be seen, and not to be disturbed
+        assert not any(ring.calls() for ring in found.values())  # NCCL inside the program calls itself: these calls are not recorded, and must not be disturbed
 
 
 def test_sees_nccl_inside_another_library(tmp_path):
-    """Exported there and loaded RTLD_LOCAL: the real functions are those of the library that calls."""
+    """Exported there and loaded RTLD_LOCAL: the real functions are those of the calling library."""
     script = f"import ctypes, sys\nsys.exit(ctypes.CDLL('{DOUBLES}/inside/libtrainer.so')._Z7programiPPc(0, None))"  # program(int, char**)
 
     def say(agent):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ddpdoctor attach` to a job whose NCCL answers for itself: a thread of RAS's name in a rank, a server on the loopback that speaks as RAS does."""
+"""`ddpdoctor attach` to a job whose NCCL has RAS: a thread with RAS's name in a rank, and a server on the loopback that answers like RAS."""
 import json
 import os
 import socketserver

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder of ProcessGroupNCCL, which lies in libtorch_cuda, as `attach` reads it: a stand-in for that library has torch's own name for it and
-points to the recorder of gloo, which has the same layout. Gloo's own is taken away, so that what is seen comes from there.
+"""The recorder of ProcessGroupNCCL, in libtorch_cuda, as read by `attach`: a double of that library has torch's own name for the recorder
+and points to the recorder of gloo, which has the same layout. Gloo's own is removed, so that what is read must come from there.
 
 Needs torch of a known layout (docs/torch-state.md), a C compiler and nm."""
 import json
@@ -48,7 +48,7 @@ time.sleep(600)
 
 @pytest.fixture(scope="module")
 def gloos_place():
-    """Where gloo's recorder is told in libtorch_cpu; None: stripped."""
+    """The symbol of gloo's recorder in libtorch_cpu; None: stripped."""
     names = subprocess.run(["nm", str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so")], capture_output=True, text=True, check=True).stdout
     return next((int(line.split()[0], 16) for line in names.splitlines() if line.endswith(" " + GLOO)), None)
 
@@ -89,7 +89,7 @@ def recorder_of_rank_0(report):
 
 
 def test_a_group_of_nccl_is_known_by_its_own_recorder_only(tmp_path, gloos_place):
-    """gloo's recorder is empty; that says nothing of a rank that talks over NCCL."""
+    """gloo's recorder is empty; that says nothing about a rank that uses NCCL."""
     report = report_of(tmp_path, gloos_place, "", "nccl", exported=["ddpdoctor_no_recorder"])
     assert not recorder_of_rank_0(report)
     assert any("nccl's flight recorder" in line for line in report["coverage"]["warnings"])

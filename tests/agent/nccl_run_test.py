@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ddpdoctor run` over jobs whose NCCL is the double: what one rank does wrong must be named, rank and field, whether the job hangs or
+"""`ddpdoctor run` on jobs whose NCCL is the double: the mistake of one rank must be found, with rank and field, whether the job hangs or
 ends with wrong numbers. The double compares nothing between ranks; neither does NCCL.
 
-Every mistake is tried with the newest API and one older; NCCL_MATRIX=full tries all with all (about eight minutes)."""
+Every mistake is tested with the newest API and one older; NCCL_MATRIX=full tests all combinations (about eight minutes)."""
 import json
 import os
 import shutil
@@ -17,7 +17,7 @@ TOOL = Path(os.environ.get("DDPDOCTOR", ""))
 PROGRAM = TOOL / "ddpdoctor" if TOOL.is_dir() else TOOL
 DOUBLES = PROGRAM.parent / "doubles"
 REAL = os.environ.get("NCCL_LIBRARIES")  # tests/gpu/run_single_gpu.sh: the same jobs with NVIDIA's libraries
-HANG_TIMEOUT = "30" if REAL else "3"  # four ranks on one GPU take their time to find each other
+HANG_TIMEOUT = "30" if REAL else "3"  # four ranks on one GPU need more time to connect
 RECORDINGS = os.environ.get("RECORDINGS")  # a folder that gets every job's recording and report
 VERSIONS = [23203] if REAL else [21003, 21803, 22304, 22605, 22707, 22809, 23007, 23203]
 pytestmark = pytest.mark.skipif(not REAL and not (DOUBLES / "nccl-23203" / "libnccl.so.2").is_file() or not PROGRAM.is_file(),
@@ -69,7 +69,8 @@ NO_INIT = """        pass
     else:
         time.sleep(600)  # CULPRIT
 """
-# Mistake of rank 2: the job's loop, kinds that name it, whether the job hangs (None: some versions of it end with wrong numbers).
+# Mistakes of rank 2: the job's loop, the kinds that may name it, whether the job hangs (None: with some versions it ends with wrong
+# numbers).
 MISTAKES = {
     "operation": (odd("world.all_gather(data, out, 16384, 'float32', stream)"), {"mismatched-op"}, True),
     "count": ("        world.all_reduce(data, 16384 if rank == step == 2 else 65536, 'float32', 'sum', stream)  # CULPRIT\n", {"mismatched-shape"}, True),
@@ -82,12 +83,12 @@ MISTAKES = {
     "missing init": (NO_INIT, None, True),
     "dead rank": ("        if step == 2 and rank == 2:\n            os.kill(os.getpid(), 9)  # CULPRIT\n" + USUAL, {"dead-rank"}, None),
 }
-# Where the line of the mistake is no call of NCCL, no line is asked for.
+# If the line of the mistake is not a call of NCCL, no line is required.
 WITHOUT_LINE = {"skipped", "dead rank", "swapped communicators"}
 
 
 def matrix():
-    """(mistake, version): all in all, or each mistake with the newest version and with one of the others in turn."""
+    """(mistake, version): all combinations, or each mistake with the newest version and with one of the others in turn."""
     if os.environ.get("NCCL_MATRIX") == "full" or len(VERSIONS) == 1:
         return [(mistake, version) for mistake in MISTAKES for version in VERSIONS]
     older = VERSIONS[:-1]
@@ -106,7 +107,7 @@ HEALTHY = {
 
 
 def diagnose(tmp_path, body, version=23203, script=None, launch=LAUNCH, **more):
-    """The first finding of a job and the number of the line marked CULPRIT; None when there is no finding."""
+    """The first finding of a job and the number of the line marked CULPRIT; None if there is no finding."""
     for folder in ("ids", "report", "site-packages"):
         (tmp_path / folder).mkdir()
     (tmp_path / "site-packages" / "thin_nccl.py").write_text((HERE.parent / "doubles" / "nccl" / "thin_nccl.py").read_text())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NCCL functions we stand in front of against what NCCL's wheels export: `nm -D` of every wheel from 2.27 on, kept in symbols/, and of the
-newest one that the registry has, which is downloaded (200 MB). A new function fails this test until somebody decides."""
+"""Compares the NCCL functions that the agent replaces with what NCCL's wheels export: `nm -D` of every wheel since 2.27, kept in symbols/,
+and of the newest one in the registry, which is downloaded (200 MB). A new function fails this test until it is added to one of the lists."""
 import re
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ import nccl_symbols  # noqa: E402
 TABLE = SOURCE / "agent" / "nccl" / "nccl_functions.inc"
 PACKAGES = ["nvidia-nccl-cu12", "nvidia-nccl-cu13"]
 
-# Neither communicates nor changes who communicates with whom.
+# These neither communicate nor change which ranks communicate.
 LEFT_OUT = {
     "ncclComm(Count|CuDevice|UserRank|MemStats|QueryProperties)": "asks",
     "ncclComm(Register|Deregister)": "local: memory of this rank",
@@ -30,7 +30,7 @@ LEFT_OUT = {
     "ncclResetDebugInit(Internal)?": "logging",
     "ncclSetEncryption": "a setting",
 }
-# RCCL's, which has all of NCCL's, too.
+# RCCL's own, in addition to all of NCCL's.
 OF_RCCL = {"ncclAllToAll", "ncclAllToAllv", "ncclAlltoAllv", "ncclAllReduceWithBias"}
 
 
@@ -71,7 +71,7 @@ def of_the_registry(package):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_list_has_every_wheel_of_the_registry(package):
-    """Where it has not: `tests/support/nccl_symbols.py PACKAGE new`."""
+    """If it has not: `tests/support/nccl_symbols.py PACKAGE new`."""
     assert set(of_the_registry(package)) <= nccl_symbols.versions_of_the_list(package)
 
 

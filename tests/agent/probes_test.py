@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent's probes of processes, descriptors, shared memory and CUDA write into the ring, and that the calls answer as before."""
+"""What the agent's probes of processes, descriptors, shared memory and CUDA write into the ring, and that the calls return the same as
+before."""
 import sys
 
 from guest import behaves_alike, behaviour, compiled, needs_agent

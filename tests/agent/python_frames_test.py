@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python line of an event, read from the interpreter's own frames: right in every CPython from 3.8 on that is installed here, absent
-and harmless where frames lie elsewhere than the version says.
+"""The Python line of an event, read from the interpreter's own frames: correct in every CPython since 3.8 that is installed here, absent
+and harmless if frames are not where the version says.
 
-$DDPDOCTOR_PYTHONS names further interpreters (paths, separated by colons): a debug build, an alpha, --with-trace-refs."""
+$DDPDOCTOR_PYTHONS names further interpreters (paths separated by colons): a debug build, an alpha, --with-trace-refs."""
 import os
 import shutil
 import subprocess
@@ -64,7 +64,7 @@ def pyenv(version):
 
 
 def runs(python, version):
-    """Whether `python` is CPython of this version: a name on the PATH may be a shim that only complains."""
+    """True if `python` is CPython of this version: a name on the PATH may be a shim that only prints an error."""
     ask = "import platform, sys; print(platform.python_implementation(), '%d.%d' % sys.version_info[:2])"
     try:
         done = subprocess.run([python, "-c", ask], capture_output=True, text=True, timeout=60, check=False)
@@ -118,7 +118,7 @@ def test_further_builds_have_right_lines_or_none(python, tmp_path):
 
 
 def test_one_frame_is_enough_for_a_line(tmp_path):
-    """A module that calls a C function itself: how frames are linked is not seen, and nothing is followed."""
+    """A module that calls a C function itself: how its frames are linked cannot be read, and nothing is followed."""
     script = tmp_path / "script.py"
     script.write_text("import _posixshmem, os\nfor i in range(80):\n    os.close(_posixshmem.shm_open('/one', os.O_CREAT | os.O_RDWR, mode=0o600))\n"
                       "_posixshmem.shm_unlink('/one')\n")
@@ -128,8 +128,8 @@ def test_one_frame_is_enough_for_a_line(tmp_path):
     assert {tuple(ring.stack(event)) for event in ring.of("shm-open")} == {((str(script), "<module>", 3),)}
 
 
-# An interpreter of a known version whose structures lie anywhere: pointers into nothing, into itself, to the types, to frames without an
-# end. Its questions end the process when they are asked about something that is not a code object.
+# An interpreter of a known version whose structures are anywhere: pointers to nothing, to itself, to the types, to endless frames. Its
+# functions end the process if they are called with something that is not a code object.
 LIAR = r'''
 #define _GNU_SOURCE
 #include <fcntl.h>

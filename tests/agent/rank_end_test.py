@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank that ends before anything of it was recorded leaves a ring that says so; what it starts, and what is no rank, leaves none."""
+"""A rank that ends before anything was recorded leaves a ring that says so; its children, and processes that are not ranks, leave none."""
 import os
 import shutil
 import struct

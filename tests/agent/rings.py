@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a ring as wire/layout.h lays it out, as far as the tests of the agent need it."""
+"""Reads a ring in the layout of wire/layout.h, as far as the tests of the agent need it."""
 import struct
 from pathlib import Path
 from typing import NamedTuple
@@ -71,7 +71,7 @@ class Ring:
         return {name.split(b"\0")[0].decode(): bits for name, _, bits in rows if bits}
 
     def waits(self):
-        """(thread, kind) of those who wait now."""
+        """(thread, kind) of the threads that are waiting."""
         rows = (struct.unpack_from("<II", self.data, WAIT_AT + 24 * i) for i in range(64))
         return [row for row in rows if row[0]]
 

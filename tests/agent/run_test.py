@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ddpdoctor run` beside jobs that are no training at all: statuses, signals, terminals, output, and jobs that will not end."""
+"""`ddpdoctor run` with jobs that are not training: statuses, signals, terminals, output, and jobs that do not end."""
 import json
 import os
 import pty
@@ -97,7 +97,7 @@ def test_follows_a_command_that_daemonises_without_waiting_for_ever(tmp_path):
     script = "(setsid bash -c 'echo $$ > daemon; exec sleep 1000' >/dev/null 2>&1 &) ; until test -s daemon; do sleep 0.02; done; exit 4"
     try:
         assert run(tmp_path, "--", "bash", "-c", script, limit=30).returncode == 4
-        assert alive(int((tmp_path / "daemon").read_text()))  # as without us
+        assert alive(int((tmp_path / "daemon").read_text()))  # as without ddpdoctor
     finally:
         os.kill(int((tmp_path / "daemon").read_text()), signal.SIGKILL)
 
@@ -201,7 +201,7 @@ while True:
 
 
 def test_what_an_earlier_try_died_of_is_only_possible_while_the_next_one_starts(tmp_path):
-    """The second launcher waits for a node that never comes: it has no rank yet when the owner gives up."""
+    """The second launcher waits for a node that never starts: it has no rank when the user interrupts it."""
     pytest.importorskip("torch")
     (tmp_path / "raises.py").write_text(RAISE)
     port = 20000 + (os.getpid() + 2) % 10000

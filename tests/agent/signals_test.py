@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A parent that ends its children: whom it ended and who was on its way out before, as the ring tells it; nothing of other signals and processes."""
+"""A parent that ends its children: the ring shows which ones it ended and which had failed before; other signals and processes are not
+recorded."""
 import signal
 import sys
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated device (tests/doubles/simulated_device): healthy jobs compute right numbers, and a mistake does what it does on a GPU. It needs g++."""
+"""The simulated device (tests/doubles/simulated_device): healthy jobs compute correct numbers, and a mistake has the effect that it has on
+a GPU. It needs g++."""
 import os
 import subprocess
 import sys
@@ -88,7 +89,7 @@ __import__("os")._exit(0)  # torch 2.13 aborts in one of many ordinary exits
 dist.destroy_process_group()
 """
 
-# A rank leaves a call out: the others' hosts run ahead, then need a value.
+# A rank skips a call: the others' hosts run ahead, then need a value.
 SPINS = BEGIN + """
 dist.barrier()
 print("READY", flush=True)

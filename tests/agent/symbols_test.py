@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The union of names: for each torch whose exported c10d names are kept in symbols/ (`nm -D --defined-only libtorch_cpu.so`, names only), every
-operation of its gloo backend has a door of ours, and what may be absent in that version is listed here."""
+"""For each torch whose exported c10d names are kept in symbols/ (`nm -D --defined-only libtorch_cpu.so`, names only), the agent has a door
+for every operation of its gloo backend; what may be absent in a version is listed here."""
 import re
 import shutil
 import subprocess

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's torch 1.13.1 (python3-torch) under `run` and `attach`: two gloo ranks that hang or disagree, and two that are well.
+"""Debian's torch 1.13.1 (python3-torch) under `run` and `attach`: two gloo ranks that hang or disagree, and two healthy ones.
 
-1.13 is the oldest torch whose names the agent carries: no getBackend, no functions that tell a tensor's size, another Reducer."""
+1.13 is the oldest torch whose names the agent has: no getBackend, no functions that return a tensor's size, another Reducer."""
 import json
 import os
 import re
@@ -119,7 +119,7 @@ def test_sizes_that_differ_are_named_with_both_of_them(tmp_path):
 
 @pytest.mark.parametrize("level,names", [("INFO", ["router.bias", "router.weight"]), ("OFF", ["parameter 2", "parameter 3"])])
 def test_parameters_without_a_gradient_are_named(level, names, tmp_path):
-    # without TORCH_DISTRIBUTED_DEBUG this torch tells its reducer no names
+    # without TORCH_DISTRIBUTED_DEBUG this torch passes no names to its reducer
     found = first(run(tmp_path, UNUSED, TORCH_DISTRIBUTED_DEBUG=level)[1])
     assert (found["kind"], found["culprits"]) == ("unused-parameters", [1])
     assert found["details"]["parameters"] == names

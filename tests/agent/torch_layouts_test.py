@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options and tensors of calls as different torches lay them out, in a double of c10d whose version text says nothing: what lies as in a known
-release is read, anything else is left out and the ring says so."""
+"""Options and tensors of calls in the layouts of different torch releases, in a double of c10d without a usable version text: what matches
+a known release is read, the rest is omitted and the ring says so."""
 import shutil
 import subprocess
 

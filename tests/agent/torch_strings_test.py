@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that torch hands over in C++ strings, in both ABIs of libstdc++: a double of c10d with torch's own mangled names, compiled twice."""
+"""Names that torch passes in C++ strings, in both ABIs of libstdc++: a double of c10d with torch's own mangled names, compiled twice."""
 import shutil
 import struct
 import subprocess
@@ -64,7 +64,7 @@ int main() {
   try { store.wait({}, std::chrono::milliseconds(9)); } catch (int) { std::puts("thrown"); }
 }
 '''
-KINDS = {  # as torch 1.13 and 2.1, 2.4 and 2.6, 2.7, 2.8 declare the constructor
+KINDS = {  # the constructor as declared in torch 1.13 and 2.1, 2.4 and 2.6, 2.7, 2.8
     "limits by value": ("-DLIMITS=std::vector<size_t>,", "-DLAST="),
     "limits by reference": ("-DLIMITS=const std::vector<size_t>&,", "-DLAST="),
     "no limits": ("-DLIMITS=", "-DLAST="),

@@ -38,7 +38,7 @@ GPU_DECORATORS = ("skip_if_lt_x_gpu", "skip_if_no_gpu", "require_n_gpus_for_nccl
 
 
 class Started:
-    """How the ranks of a test begin: as torch does (spawn), or by fork, which spares each of them the import of torch."""
+    """How the ranks of a test are started: as in torch (spawn), or by fork, which saves each of them the import of torch."""
 
     def _spawn_processes(self):
         self._start_processes(torch.multiprocessing.get_context(os.environ.get("SUITE_START", "spawn")).Process)
@@ -59,7 +59,7 @@ globals().update(SUITES)  # a spawned child finds its class by name
 
 
 def needs_gpu(function):
-    """Whether a decorator of torch's will send the test away for want of a GPU."""
+    """True if a decorator of torch will skip the test because there is no GPU."""
     while function is not None:
         if function.__code__.co_qualname.startswith(GPU_DECORATORS) and not torch.cuda.is_available():
             return True
@@ -112,7 +112,7 @@ def run_here(tests):
 
 
 def run_shard(arguments, tests, agent):
-    """Outcomes of these tests in a fresh process; one that takes the whole process with it is "lost"."""
+    """Outcomes of these tests in a new process; a test that ends the whole process is "lost"."""
     environment = {key: value for key, value in os.environ.items() if key not in ("BACKEND", "INIT_METHOD", "WORLD_SIZE", "TEMP_DIR")}
     environment["SUITE_START"] = arguments.start
     spool = tempfile.mkdtemp(prefix="ddpspool_")
@@ -132,7 +132,7 @@ def run_shard(arguments, tests, agent):
                 outcomes[told["test"]] = told
         process.wait()
         try:
-            os.killpg(process.pid, signal.SIGKILL)  # what a test left behind
+            os.killpg(process.pid, signal.SIGKILL)  # processes that a test left behind
         except ProcessLookupError:
             pass
         tests = [test for test in tests if test not in outcomes]
@@ -145,7 +145,7 @@ def run_shard(arguments, tests, agent):
 
 
 def differ(entry):
-    """Whether no outcome under the agent was also seen bare: a test that fails by chance differs by chance."""
+    """True if no outcome under the agent was also seen bare: a test that fails by chance differs by chance."""
     return bool(entry) and not set(entry["bare"]) & set(entry["agent"])
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent tells of a call (reduce operation, root, shape, type), in every torch that is at hand, also when its version text is one
-that no release has: the places are found by what lies there.
+"""What the agent records about a call (reduce operation, root, shape, type), in every torch that is installed, also if its version text is
+not that of any release: the offsets are found in memory.
 
-$DDPDOCTOR_TORCH_VERSIONS names Pythons with further releases of torch (paths, separated by colons)."""
+$DDPDOCTOR_TORCH_VERSIONS names Pythons with further releases of torch (paths separated by colons)."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits in libc, mappings of shared memory, and ends by a signal: what stands in the ring, and that nothing is installed for it."""
+"""Waits in libc, mappings of shared memory, and ends by a signal: what is in the ring, and that no handler is installed for it."""
 import re
 import signal
 import subprocess
@@ -116,7 +116,7 @@ int main(void) {
 
 def test_who_waits_for_a_semaphore_can_be_cancelled(tmp_path, spool):
     assert behaves_alike([compiled(tmp_path, "cancelled", CANCELLED, "-pthread")], spool)[1] == b"1\n"
-    assert "sem_timedwait" in [event.text for event in only(spool).of("wait-end")]  # the places of the dead are free again
+    assert "sem_timedwait" in [event.text for event in only(spool).of("wait-end")]  # the entries of the dead are free again
 
 
 MAPS = """import mmap, os, subprocess, sys, tempfile

@@ -77,7 +77,7 @@ def main():
         threads = sum(len(os.listdir(f"/proc/{pid}/task")) for pid in pids)
         print(f"{len(pids)} processes, {threads} threads, load {os.getloadavg()[0]:.1f}")
         figures = {}
-        for _ in range(options.runs + 1):  # the first round warms the page cache
+        for _ in range(options.runs + 1):  # the first run warms the page cache
             for name, steps in commands(job):
                 wall = cpu = 0.0
                 for step in steps:

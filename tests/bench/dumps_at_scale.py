@@ -42,7 +42,7 @@ def entry(index, sequence, group, size, stack, ended):
 
 
 def dump(entries, groups, program, stopped):
-    """The pickle of a rank that did `entries` of the program's calls; without the newest when it is the one that stopped."""
+    """The pickle of a rank that made `entries` of the program's calls; without the newest one if it is the rank that stopped."""
     stacks = {line: frames(line) for _, _, line in program}
     counts, out = {}, []
     for index in range(entries):
@@ -70,7 +70,7 @@ def padded(members, width):
 
 
 def mesh(folder, ranks, entries, guilty):
-    """The world is called last; every rank is in a tensor-, a data- and a pipeline-parallel group, named 10 letters long."""
+    """The world is called last; every rank is in a tensor-, a data- and a pipeline-parallel group with names of 10 letters."""
     data = ranks // TP // PP
     program = [("0", 1, 61)] + [("TPPPPPPPPP", 10485760, 40)] * 6 + [("DPPPPPPPPP", 26214400, 47)] * 2 + [("PPPPPPPPPP", 4096, 54)]
     widths = {name: 8 * count for name, count in (("TPPPPPPPPP", TP), ("DPPPPPPPPP", data), ("PPPPPPPPPP", PP))}

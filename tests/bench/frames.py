@@ -24,7 +24,7 @@ FOLDER = Path(sys.executable).parent
 
 
 def plain(name):
-    """`ns::name<T>(args) [clone]` → `name`, leading underscores and glibc's internal prefixes off."""
+    """`ns::name<T>(args) [clone]` → `name`, without leading underscores and glibc's internal prefixes."""
     name = (name or "??").replace("uv.", "uv__")  # gdb takes libuv for Go
     for word, safe in (("operator()", "operator_call"), ("(anonymous namespace)", "anonymous"), ("__GI_", "")):
         name = name.replace(word, safe)
@@ -73,7 +73,7 @@ for thread in gdb.selected_inferior().threads():
 
 
 def of_gdb(pid):
-    """The frames that exist on the stack, by the symbol of their address; inlined ones and tail calls are left out."""
+    """The frames that exist on the stack, by the symbol of their address, without inlined frames and tail calls."""
     with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
         script.write(GDB_SCRIPT)
         script.flush()
@@ -87,12 +87,12 @@ def of_gdb(pid):
 
 
 def native_frames(frames):
-    """What has no name of its own (a folded binding) is left to gdb."""
+    """Functions without a name of their own (a folded binding) may have gdb's name."""
     return [plain(f.get("function")) for f in frames if f["language"] == "native"]
 
 
 def same_native(mine, gdb):
-    """Equal length; equal names where both have one."""
+    """True if the lengths are equal, and the names if both have one."""
     return len(mine) == len(gdb) and all(a == b or not a or not b or "??" in (a, b) or a == "Work" for a, b in zip(mine, gdb))
 
 

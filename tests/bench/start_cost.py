@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent adds to a process that has nothing to tell: CPU time (user + system) and wall time of a small program, bare, with the
-agent preloaded, and with a spool too. The three take turns, so that the machine's own drift cancels. Prints figures, asserts nothing.
+"""What the agent adds to a process that records nothing: CPU time (user + system) and wall time of a small program, bare, with the agent
+preloaded, and with a spool too. The three alternate, so that drift of the machine cancels out. Prints figures, asserts nothing.
 
-  start_cost.py [--runs N] [--agent FILE]... [-- CMD...]      $DDPDOCTOR names the program beside which the agent lies"""
+  start_cost.py [--runs N] [--agent FILE]... [-- CMD...]      $DDPDOCTOR names the program next to which the agent is"""
 import argparse
 import os
 import statistics

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `ddpdoctor run` itself uses beside a busy job: 3 gloo ranks that all_reduce without a pause worth the name. Prints figures,
-asserts nothing.
+"""What `ddpdoctor run` itself uses during a busy job: 3 gloo ranks that all_reduce almost without a pause. Prints figures, asserts nothing.
 
   tail_cost.py [--seconds N]      $DDPDOCTOR is the program; run with a Python that has torch"""
 import argparse

@@ -26,12 +26,12 @@ from rings import rings  # noqa: E402
 
 TOOL = Path(os.environ.get("DDPDOCTOR", "ddpdoctor")).absolute()
 MODES = ["run", "run", "run in a full spool", "run that is killed", "attach", "attach", "attach to run"]
-LIMIT = 240  # seconds that no run needs
+LIMIT = 240  # seconds; no run needs more
 QUIET = {"collective", "point-to-point", "store", "team", "cuda", "cuda-after-fork"}  # what only ranks do
 
 
 def processes_of(mark):
-    """Pids and states of those that were started with this mark in their environment."""
+    """Pids and states of the processes that were started with this mark in their environment."""
     found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -49,7 +49,7 @@ def files_below(folder):
 
 
 class Place:
-    """A folder of its own for one execution, with a TMPDIR, a mark in the environment, and what is to be gone afterwards."""
+    """A folder for one execution, with a TMPDIR, a mark in the environment, and what must have disappeared afterwards."""
 
     def __init__(self, root, name, clock):
         self.folder = Path(root) / name
@@ -83,7 +83,7 @@ class Place:
 
 
 class Run:
-    """One job, bare and observed; `problems` says what differed."""
+    """One job, bare and observed; `problems` lists the differences."""
 
     def __init__(self, root, seed, clock):
         self.root, self.seed, self.problems = Path(root), seed, []
@@ -118,16 +118,16 @@ class Run:
         if left:
             self.problems.append(f"{place.folder.name}: processes are left: {left}")
             place.end()
-        status = process.returncode if process.returncode >= 0 else 128 - process.returncode  # as `run` and shells say it
+        status = process.returncode if process.returncode >= 0 else 128 - process.returncode  # in the form of `run` and shells
         return status, out.decode(errors="replace"), self.of_the_job(err.decode(errors="replace"))
 
     @staticmethod
     def of_the_job(err):
-        """Where ranks died, `run` says so below what the job wrote; the job itself writes nothing but what it fails with."""
+        """If ranks died, `run` reports it below the job's output; the job itself writes only its own errors."""
         return "\n".join(line for line in err.splitlines() if line.startswith(("Traceback", "  File", "Fatal", "python")))
 
     def watched(self):
-        """The process that runs the job, and a thread that does something about it at the same time."""
+        """The process that runs the job, and a thread that interferes with it at the same time."""
         before, then = [], None
         if "run" in self.mode:
             before = [TOOL, "run", "--report-dir", self.observed.folder / "report"]
@@ -156,7 +156,7 @@ class Run:
 
     def kill_later(self, process):
         truth, pause = self.observed.folder / "truth", self.chance.random() * 2
-        while not truth.exists() and process.poll() is None:  # before that there is no job that could go on
+        while not truth.exists() and process.poll() is None:  # before that there is no job that could continue
             time.sleep(0.01)
         time.sleep(pause)
         process.kill()
@@ -185,14 +185,14 @@ class Run:
         if not struck and look.returncode not in (0, 1, 3):
             self.problems.append(f"attach {pid} ended with {look.returncode}: {err.decode(errors='replace').strip()[-300:]}")
         if out.exists():
-            json.loads(out.read_text())  # written as a whole or not at all
+            json.loads(out.read_text())  # complete or absent
 
     def check_leftovers(self, left):
-        """Files that a bare run does not leave; the spool and the report are where they were asked for."""
+        """Files that a bare run does not leave; the spool and the report are where they were requested."""
         own = ("spool", "report", "cache")
         more = [path for path in files_below(self.observed.folder) if not path.startswith(own) and path not in left]
         if self.mode == "run that is killed":
-            more = [path for path in more if not path.startswith("tmp")]  # who is killed removes nothing: `ddpdoctor clean` does
+            more = [path for path in more if not path.startswith("tmp")]  # a killed process removes nothing: `ddpdoctor clean` does
         if more:
             self.problems.append(f"files are left: {more[:5]}")
 
@@ -212,7 +212,7 @@ class Run:
 
     @staticmethod
     def is_true(event, pid, facts, parents, children):
-        own = pid in parents  # of other processes the job keeps no book
+        own = pid in parents  # the job does not list what other processes do
         if event.kind == "fork":
             return not own or event.count == -1 or (pid, event.count) in facts["fork"]
         if event.kind == "child-exit":
@@ -221,13 +221,13 @@ class Run:
             return not own or (event.count, event.peer) in facts["kill"]
         if event.kind == "shm-size":
             return not own or (pid, event.count) in facts["segment"]
-        if event.kind == "collective":  # only its beginning says how much it moves
+        if event.kind == "collective":  # only its beginning has the number of bytes
             return event.operation == 9 or event.operation == 1 and event.count == (64 if event.phase == 0 else -1)
         return event.kind not in QUIET - {"store", "team"}
 
 
 def run_once(seed, clock):
-    """The way of observing, and what did not hold."""
+    """The way of observing, and the checks that failed."""
     with tempfile.TemporaryDirectory(prefix="ddpchaos_") as root:
         run = Run(root, seed, clock)
         try:
@@ -242,7 +242,7 @@ def run_once(seed, clock):
 
 
 def clock_library(folder):
-    """clock_steps.c, compiled; nothing where there is no compiler."""
+    """clock_steps.c, compiled; nothing if there is no compiler."""
     library = Path(folder) / "clock_steps.so"
     if shutil.which("gcc") is None:
         return ""

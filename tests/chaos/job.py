@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The job of a chaos run: job.py SEED TRUTH. Each of its acts ends the same way however the machine is loaded and whoever watches, and
-prints one line of that; SEED chooses the acts. What it did to processes is written to TRUTH, a line each: fork PARENT CHILD, kill CHILD SIGNAL,
-segment PID BYTES."""
+"""The job of a chaos run: job.py SEED TRUTH. Each of its acts has the same result whatever the machine's load and whatever observes it, and
+prints one line about it; SEED selects the acts. What it did to processes is written to TRUTH, one line each: fork PARENT CHILD, kill CHILD
+SIGNAL, segment PID BYTES."""
 import ctypes
 import errno
 import os
@@ -32,7 +32,7 @@ def started(child):
 
 
 def forked(body):
-    """A child that does `body` and ends with what that returns."""
+    """A child that calls `body` and exits with its result."""
     child = os.fork()
     if child == 0:
         status = 99
@@ -103,7 +103,7 @@ def execs(chance):
 
 
 def crowd(chance):
-    """Short children by the hundred, made in every way."""
+    """Hundreds of short-lived children, started in every way."""
     ended_with = []
     for i in range(chance.randrange(100, 300)):
         way = chance.randrange(8)
@@ -118,7 +118,7 @@ def crowd(chance):
 
 
 def swarm(chance):
-    """Threads that come and go, some of which have children."""
+    """Threads that start and end, some of which have children."""
     sums, count = [], chance.randrange(50, 300)
 
     def body(i):
@@ -136,7 +136,7 @@ def swarm(chance):
 
 
 def full_files(chance):
-    """No file may grow beyond so many bytes."""
+    """No file may grow beyond this many bytes."""
     limit = chance.choice([0, 1, 4096, 100_000, 3_000_000])
     text = """
 import errno, os, resource, signal, sys
@@ -179,7 +179,7 @@ print(os.open('/dev/null', 0))
 
 
 def low_memory(chance):
-    """A program whose memory ends; it starts with the limit or sets it."""
+    """A program that runs out of memory; it starts with the limit or sets it."""
     text = """
 import os, resource, sys, threading
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]) << 20,) * 2)
@@ -195,7 +195,7 @@ t = threading.Thread(target=lambda: print('thread')); t.start(); t.join()
 
 
 def clock(chance):
-    """A program whose clocks step, by a library that stands before libc (clock_steps.c); it looks at no clock itself."""
+    """A program whose clocks jump, by a library preloaded in front of libc (clock_steps.c); it reads no clock itself."""
     steps = os.environ.get("CHAOS_CLOCK")
     if not steps:
         return
@@ -249,7 +249,7 @@ def signals(chance):
 
 
 def daemon(chance):
-    """A grandchild in a session of its own, which outlives its parent and says its word."""
+    """A grandchild in a session of its own, which outlives its parent and prints one line."""
     read, write = os.pipe()
 
     def first():
@@ -264,7 +264,7 @@ def daemon(chance):
 
 
 def gloo(chance):
-    """Two ranks in a real process group; at times one of them ends before its last collective."""
+    """Two ranks in a real process group; sometimes one of them ends before its last collective."""
     here = os.path.dirname(os.path.abspath(__file__))
     dies, steps = chance.random() < 0.3, chance.randrange(5, 60)
     environment = dict(os.environ, MASTER_ADDR="127.0.0.1", WORLD_SIZE="2", OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", CHAOS_STORE=os.path.abspath("store"))
@@ -286,9 +286,9 @@ def main():
     signal.signal(signal.SIGUSR1, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     chance = random.Random(int(sys.argv[1]))
-    segments(random.Random(1))  # the first record that is worth a ring
+    segments(random.Random(1))  # the first record, so that there is a ring
     for act in chance.sample(ACTS, chance.randrange(3, 7)):
-        act(random.Random(chance.random()))  # how often one asks for chance may depend on time: the next has its own
+        act(random.Random(chance.random()))  # the number of random draws may depend on time: the next act has a generator of its own
     if chance.random() < 1 / 12:
         gloo(chance)
     status = chance.choice([0, 0, 0, 1, 7, 255, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGSEGV])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A real ring as an input of fuzz_ring (ring.cc): ring_seed.py FILE.ring OUT writes what differs from zero as patches, four bytes of place
-and eight of value, in turn one for the first 8,192 bytes and one for the rest."""
+"""A real ring as an input of fuzz_ring (ring.cc): ring_seed.py FILE.ring OUT writes all non-zero words as patches, four bytes of offset and
+eight of value, alternately one for the first 8,192 bytes and one for the rest."""
 import struct
 import sys
 from pathlib import Path

@@ -37,7 +37,7 @@ def expected_text(capture):
 
 
 def report(capture):
-    """What `ddpdoctor report` prints, and its findings, the first one first."""
+    """What `ddpdoctor report` prints, and its findings, in order."""
     with tempfile.TemporaryDirectory(prefix="ddpgolden_") as folder:
         target = Path(folder) / "report.json"
         environment = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")}
@@ -49,7 +49,7 @@ def report(capture):
 
 
 def problems(capture, update=False):
-    """What is wrong, each a sentence; empty when all is right."""
+    """The errors, as sentences; empty if there is none."""
     try:
         text, findings = report(capture)
     except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:

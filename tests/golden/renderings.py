@@ -52,7 +52,7 @@ TIDIED = {".sarif": of_sarif, ".xml": of_junit, ".html": of_page}
 
 
 def rendering(story, ending):
-    """What ddpdoctor writes of the story, tidied; none where the story has nothing of that kind."""
+    """What ddpdoctor writes for the story, tidied; None if the story has nothing in that format."""
     environment = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")}
     with tempfile.TemporaryDirectory(prefix="ddpgolden_") as folder:
         target = Path(folder) / f"report{ending}"
@@ -72,7 +72,7 @@ def expected_file(story, ending):
 
 
 def problems(story, ending, update=False):
-    """What is wrong, each a sentence; empty when all is right."""
+    """The errors, as sentences; empty if there is none."""
     text, expected = rendering(story, ending), expected_file(story, ending)
     if update:
         FOLDER.mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/ci.md as they stand there: every command is run on a job that hangs, and what the page promises of it is looked for. YAML is
-parsed where Python can. Skipped without $DDPDOCTOR, and where Python has no torch."""
+"""The examples of docs/ci.md: every command is run on a job that hangs, and what the page promises about it is checked. YAML is parsed if
+Python can. Skipped without $DDPDOCTOR, and if Python has no torch."""
 import importlib.util
 import json
 import os
@@ -49,7 +49,7 @@ def test_next():
 
 
 def commands():
-    """Every `ddpdoctor run` of the page, as a shell would get it."""
+    """Every `ddpdoctor run` of the page, as a shell command."""
     found = re.findall(r"(?:^|[:'\s])\s*(ddpdoctor run --ci [^\n']+)", "\n".join([*WORKFLOWS, *BLOCKS.values()]), re.M)
     return sorted(set(found))
 

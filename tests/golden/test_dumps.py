@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks that other tools dumped of the zoo's jobs, as text (dumps/NAME: paths rewritten to /app): `ddpdoctor report` must name the
-kind, the ranks and the line that attach names. Stacks of one moment make nothing more than possible. Skipped without $DDPDOCTOR."""
+"""Stacks of the zoo's jobs dumped by other tools, as text (dumps/NAME: paths rewritten to /app): `ddpdoctor report` must name the kind, the
+ranks and the line that attach names. From stacks of one moment a finding is at most possible. Skipped without $DDPDOCTOR."""
 import json
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures with fields removed or of a wrong type. Absent is unknown: less evidence makes a finding weaker and never accuses another rank; a
-wrong type is refused in one sentence. Skipped without a tool in $DDPDOCTOR."""
+"""Captures with fields removed or of a wrong type. An absent field is unknown: less evidence makes a finding weaker and never accuses
+another rank; a wrong type is refused with one sentence. Skipped without a tool in $DDPDOCTOR."""
 import copy
 import json
 import os
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif("DDPDOCTOR" not in os.environ, reason="DDPDOCTOR
 
 
 def fields(value, path=()):
-    """Paths of every member and element, the schema's name excepted."""
+    """Paths of every member and element, except the schema's name."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in inner:
         if path or key != "schema":
@@ -38,7 +38,7 @@ def holder(document, path):
 
 
 def said(document, folder):
-    """Exit status, stderr and findings (None when there is no report)."""
+    """Exit status, stderr and findings (None if there is no report)."""
     written, target = folder / "hand.json", folder / "report.json"
     written.write_text(json.dumps(document))
     target.unlink(missing_ok=True)

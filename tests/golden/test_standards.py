@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports for other programs, against what those demand: SARIF 2.1.0 (the properties that the standard requires, and of what kind they are)
-and JUnit's XML as Ant writes it and Jenkins and GitLab read it. Written from the standards, by structure: their published schemas are not shipped."""
+"""Reports for other programs, checked against the standards: SARIF 2.1.0 (the properties that the standard requires, and their types) and
+JUnit's XML as Ant writes it and Jenkins and GitLab read it. Written from the standards; their published schemas are not shipped."""
 import json
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`report x.ddpd -o x.fr` of a real job under `ddpdoctor run`: torchfrtrace accepts the folder and names the call where ranks part, and so does
-our own reader. Skipped without $DDPDOCTOR, and where Python has no torch with its flight-recorder tool."""
+"""`report x.ddpd -o x.fr` of a real job under `ddpdoctor run`: torchfrtrace accepts the folder and names the call at which ranks diverge,
+and so does our own reader. Skipped without $DDPDOCTOR, and if Python has no torch with its flight-recorder tool."""
 import importlib.util
 import json
 import os
@@ -85,13 +85,13 @@ def hung_job(folder, program):
 
 @pytest.fixture(scope="module")
 def dumps(tmp_path_factory):
-    """Of a job whose rank 2 calls another operation."""
+    """A job whose rank 2 calls another operation."""
     return hung_job(tmp_path_factory.mktemp("job"), PROGRAM)
 
 
 @pytest.fixture(scope="module")
 def messages(tmp_path_factory):
-    """Of a job whose ranks 1 and 2 receive from each other, after messages that went well."""
+    """A job whose ranks 1 and 2 receive from each other, after messages that succeeded."""
     return hung_job(tmp_path_factory.mktemp("messages"), MESSAGES)
 
 
@@ -144,7 +144,7 @@ def test_our_own_reader_finds_the_same(dumps):
 def test_plain_python_reads_it(dumps):
     report("job.ddpd", "-o", "plain.fr", folder=dumps)
     dump = pickle.loads((dumps / "plain.fr" / "rank_2").read_bytes())
-    assert dump["version"] == "2.10" and set(dump["pg_config"]) == {"0"}  # of pairs only those it is in
+    assert dump["version"] == "2.10" and set(dump["pg_config"]) == {"0"}  # of pairs only those of which it is a member
     assert [entry["collective_seq_id"] for entry in dump["entries"]] == list(range(1, len(dump["entries"]) + 1))
     assert dump["entries"][-1]["profiling_name"] == "gloo:broadcast" and dump["entries"][-1]["input_sizes"] == [[12]]
 
@@ -158,7 +158,7 @@ def test_a_recording_cut_anywhere_is_refused_or_says_what_is_missing(dumps):
         done = subprocess.run([TOOL, "report", "cut.ddpd"], cwd=dumps, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
         assert done.returncode in (0, 1, 3), f"{size}: {done.returncode} {done.stderr}"
         said = done.stderr if done.returncode == 3 else done.stdout
-        if size > 8:  # shorter ones are nothing that is known
+        if size > 8:  # shorter ones are no known message
             assert "is cut short" in " ".join(said.split()), f"{size}: {said}"
         used += done.returncode != 3
     assert used > 0

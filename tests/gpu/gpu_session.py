@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pytest plugin for run_single_gpu.sh: only one part of the jobs ($GPU_SHARD=I/N), none started after $GPU_LAST_START (seconds of the epoch),
-and in the end a table of what ran, also in $RECORDINGS/results.txt."""
+"""A pytest plugin for run_single_gpu.sh: runs only one part of the jobs ($GPU_SHARD=I/N), starts none after $GPU_LAST_START (seconds since
+the epoch), and prints a table of the results at the end, also to $RECORDINGS/results.txt."""
 import os
 import time
 from pathlib import Path

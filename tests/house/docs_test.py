@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation answers what a reader came for: links lead somewhere, messages lead to the kind that the page names."""
+"""The documentation has what a reader needs: links exist, and messages lead to the kind that the page names."""
 import json
 import os
 import pathlib
@@ -28,7 +28,7 @@ def test_every_page_is_in_the_index():
     assert [page.name for page in PAGES if page.name != "README.md" and page not in index] == []
 
 
-# What a reader types or needs, and what must stand within two links of the README.
+# What a reader types or needs, and what must be within two links of the README.
 TASKS = {
     "my job hangs under Slurm": ["ddpdoctor attach --slurm"],
     "CI went red, what now": ["ddpdoctor report", "exit status 124"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion and manual pages, as the shells and groff read them."""
+"""Completion and manual pages, as read by the shells and groff."""
 import os
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ def printed(*words):
 
 
 def completed(*words):
-    """What bash offers for the last of the words."""
+    """What bash offers for the last word."""
     typed = " ".join(f"'{word}'" for word in words)
     script = f"source <('{TOOL}' completion bash); COMP_WORDS=(ddpdoctor {typed}); COMP_CWORD={len(words)}; _ddpdoctor; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout.split()

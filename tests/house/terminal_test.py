@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""watch and clean on a terminal: drawn, resized, left as it was found; nothing removed after a no."""
+"""watch and clean on a terminal: drawn, resized, restored at the end; nothing is removed after a no."""
 import fcntl
 import os
 import pty
@@ -44,7 +44,7 @@ class Terminal:
         os.write(self.ours, keys)
 
     def end(self):
-        """Exit status, once it has ended by itself; what it still wrote is read meanwhile."""
+        """Exit status, once it has ended by itself; its output is read meanwhile."""
         end = time.time() + PATIENCE
         while self.process.poll() is None and time.time() < end:
             if select.select([self.ours], [], [], 0.05)[0]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cases of the zoo may accept: a judge that takes two opposite answers, or any line of main, proves nothing."""
+"""What the cases of the zoo may accept: a case that accepts two opposite answers, or any line of main, proves nothing."""
 import json
 import sys
 from pathlib import Path

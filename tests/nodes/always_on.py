@@ -13,13 +13,13 @@ from cluster import Cluster
 
 HERE = Path(__file__).resolve().parent
 TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
-PORT = 29511  # of namespaces of their own: nobody else has it
+PORT = 29511  # in namespaces of their own, so the port is free
 NATS_PORT = 4222
 SERVER = next((path for path in (shutil.which("nats-server"), "/usr/sbin/nats-server") if path and os.access(path, os.X_OK)), None)
 
 
 def eventually(holds, seconds, what):
-    """Waits for a condition; its value."""
+    """Waits for a condition; returns its value."""
     until = time.time() + seconds
     while not (value := holds()):
         assert time.time() < until, f"not within {seconds} s: {what() if callable(what) else what}"
@@ -28,7 +28,7 @@ def eventually(holds, seconds, what):
 
 
 class Server:
-    """A nats-server in a node (or on this machine), which can be killed and started again on the same folder."""
+    """A nats-server in a node (or on this machine), which can be killed and restarted on the same folder."""
 
     def __init__(self, folder, enter=lambda *words: list(words), port=NATS_PORT, extra="", keeps=True):
         self.folder, self.enter, self.process = Path(folder), enter, None
@@ -53,7 +53,7 @@ class Server:
 
 
 class Job:
-    """`script` on three nodes; node1's address is the meeting place. Outputs: {node}.log; reports: report-{node}."""
+    """`script` on three nodes; node1's address is the rendezvous. Outputs: {node}.log; reports: report-{node}."""
 
     def __init__(self, folder, script, healthy=False, words=(), url=None, server=True, server_extra="", under=True, start=True):
         self.folder, self.cluster, self.server = Path(folder), None, None
@@ -93,12 +93,12 @@ class Job:
         eventually(lambda: self.said().count("READY") >= ranks, 120, self.said)
 
     def report(self, name="report-node1"):
-        """The report, once it is there whole."""
+        """The report, once it is complete."""
         path = self.folder / name / "report.json"
         return json.loads(path.read_text()) if path.exists() else None
 
     def collector(self, *words, **more):
-        """`ddpdoctor collect` in the first node."""
+        """Runs `ddpdoctor collect` in the first node."""
         return subprocess.Popen(self.cluster.nodes[0].enter(TOOL, "collect", "--nats", self.url, *words), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder, **more)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`run --nats` on three nodes with real torchrun, and who collects: the node of rank 0, or `collect`."""
+"""`run --nats` on three nodes with real torchrun, and which process collects: the node of rank 0, or `collect`."""
 import shutil
 import tempfile
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.skipif(missing() is not None, reason=str(missing())), 
 
 @pytest.fixture
 def folder():
-    path = tempfile.mkdtemp(prefix="ddpnats_")  # short: torch has sockets in it
+    path = tempfile.mkdtemp(prefix="ddpnats_")  # short: torch puts sockets into it
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
@@ -24,7 +24,7 @@ def case(name):
 
 
 def own_lines(job):
-    """What the ranks and ddpdoctor wrote. torchrun complains at its end or not, as its store ends first or last."""
+    """What the ranks and ddpdoctor wrote. torchrun may print an error at its end, depending on when its store ends."""
     return sorted(line for line in job.said().splitlines() if line in ("READY", "DONE") or "ddpdoctor" in line)
 
 
@@ -43,7 +43,7 @@ def test_the_node_of_rank_0_reports_for_all_nodes(folder, name):
 def test_one_look_from_elsewhere_names_the_same(folder):
     with Job(folder, "mismatch.py", words=["--hang-timeout", "600"]) as job:
         job.wait_ready()
-        eventually(job.report, 60, job.said)  # provable: nobody waits ten minutes
+        eventually(job.report, 60, job.said)  # proven: no need to wait ten minutes
         status, report, printed = job.once()
         assert status == 1 and not problems(case("mismatch"), False, status, report, printed), printed
         assert "took their snapshots within" in " ".join(report["coverage"]["observed"])

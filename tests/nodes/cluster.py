@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes on one machine: each has a network, processes, mounts, shared memory and a name of its own, and a cable to one switch. What one
-node does, another one cannot see: their pids collide as those of containers do. Needs root, or namespaces that are permitted."""
+"""Nodes on one machine: each has a network, processes, mounts, shared memory and a name of its own, and a cable to one switch. A node
+cannot see what another one does: their pids collide as those of containers do. Needs root, or permitted namespaces."""
 import os
 import shutil
 import signal
@@ -13,7 +13,7 @@ NAMESPACES = ("--net", "--pid", "--mount", "--uts", "--ipc", "--fork", "--kill-c
 
 
 def missing():
-    """Why there can be no nodes here; None when there can."""
+    """Why nodes are impossible here; None if they are possible."""
     for program in ("unshare", "nsenter", "ip"):
         if shutil.which(program) is None:
             return f"no {program}"
@@ -59,7 +59,7 @@ class Node:
             self.jobs.append(subprocess.Popen(self.enter("bash", "-c", command), env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out))
 
     def unplug(self):
-        """As when the power fails: nobody hears of it."""
+        """As in a power failure: no message is sent."""
         self.run("ip", "link", "set", "eth0", "down")
 
     def plug(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of ssh, srun, squeue, scontrol and kubectl, and what is said when they fail: programs of these names stand first in PATH.
-They run the command here, on a rank that only sleeps."""
+"""Which commands are run with ssh, srun, squeue, scontrol and kubectl, and what is reported if they fail: programs with these names are
+first in PATH. They run the command here, on a rank that only sleeps."""
 import json
 import os
 import subprocess

@@ -27,7 +27,7 @@ from jobs import ticks  # noqa: E402
 TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
 CI_CASES = {"mismatch", "dead_node"}
 SURE = ("likely", "certain")
-PORT = 29511  # of namespaces of their own: nobody else has it
+PORT = 29511  # in namespaces of their own, so the port is free
 RANKS_EACH = 2
 
 
@@ -86,7 +86,7 @@ class Job:
         return True
 
     def settle(self):
-        """Two seconds in which nobody computes; a job that always does is given six."""
+        """Two seconds in which no rank computes; a job that always computes gets six."""
         until, calm, last = time.time() + (6 if wanted_at_once(self.case, self.healthy) else 60), 0, 0
         time.sleep(1.5)
         while calm < 4 and time.time() < until:
@@ -109,7 +109,7 @@ def wanted_at_once(case, healthy):
 
 
 def about_silent(case, report):
-    """A node that does not answer is named, and nobody is blamed in its stead."""
+    """A node that does not answer is named, and no rank is accused instead."""
     wrong = []
     if not any(sentence.startswith(case["silent"] + ": ") for sentence in report["coverage"]["unobserved"]):
         wrong.append(f"{case['silent']} is not named as unobserved: {report['coverage']['unobserved']}")
@@ -150,7 +150,7 @@ def about_place(case, first):
 
 
 def one_side(case, healthy, keep=None, reports=None):
-    """What is wrong, each a sentence, and what was printed; the report itself goes into `reports`."""
+    """The errors, as sentences, and what was printed; the report itself goes into `reports`."""
     folder = Path(tempfile.mkdtemp(prefix="ddpnodes_"))
     job = None
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A part of `./dev zoo --multinode`: real jobs on three nodes, and how the looks at them are timed."""
+"""A part of `./dev zoo --multinode`: real jobs on three nodes, and how the snapshots of the nodes are timed."""
 import re
 
 import pytest
@@ -23,7 +23,7 @@ def test_a_healthy_job_is_met_with_silence_and_all_nodes_look_at_once():
     (report,) = reports
     said = " ".join(report["coverage"]["observed"])
     apart = re.search(r"3 of 3 nodes answered and took their snapshots within (\d+) ms of each other", said)
-    assert apart, said  # what is more than a second is said in other words
+    assert apart, said  # more than a second is reported with other words
     assert set(report["job"]["hosts"]) == {"node1", "node2", "node3"}
     assert len({(process["host"], process["pid"]) for process in report["processes"]}) == len(report["processes"]) == 9
     assert len({process["pid"] for process in report["processes"]}) < 9, "no pid is on two nodes: the test shows less than it should"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a nats-server asks of those who connect: certificates by openssl, and an operator's signed users (.creds)."""
+"""What a nats-server requires of clients: certificates made by openssl, and an operator's signed users (.creds)."""
 import base64
 import binascii
 import hashlib
@@ -16,7 +16,7 @@ def openssl(*words, **more):
 
 
 class Certificates:
-    """An authority, and a server's and a client's certificate that it signed, as files in PEM format."""
+    """An authority, and certificates for a server and a client signed by it, as files in PEM format."""
 
     def __init__(self, folder):
         self.folder = Path(folder)

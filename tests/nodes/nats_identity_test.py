@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way in which a NATS server lets somebody in, against a real nats-server: `run --nats` is heard, `collect` hears it; and what is
-said when the server refuses."""
+"""Every way of authentication at a real nats-server: `run --nats` publishes, `collect` receives; and what is reported if the server
+refuses."""
 import itertools
 import json
 import os
@@ -40,7 +40,7 @@ def file(folder, name, text):
 
 
 def under(folder, url, *words, environment=None):
-    """A node of a job, and then one who asks for it: what the first wrote to stderr, the status and the words of the second."""
+    """A node of a job, and then a collector: what the node wrote to stderr, the status and the output of the collector."""
     job, words = f"job{next(jobs)}", [str(word) for word in words]
     options = ["--nats", url, "--job", job, *words]
     environment = {**os.environ, **(environment or {})}

@@ -138,7 +138,7 @@ def below(pid):
 
 @pytest.fixture
 def program():
-    """Starts the program and waits until its workers are in their calls; ends every process of it."""
+    """Starts the program and waits until its workers are in their calls; ends all its processes."""
     folder = tempfile.mkdtemp(prefix="r", dir="/tmp")  # Ray's sockets allow no long names
     started = []
 
@@ -173,7 +173,7 @@ def program():
 
 
 def asked(pid, folder, good, tries=20):
-    """The report of `attach pid`, again until the workers have come so far."""
+    """The report of `attach pid`, repeated until the workers have reached their calls."""
     for _ in range(tries):
         target = folder / f"{pid}.json"
         done = subprocess.run([TOOL, "attach", str(pid), "-o", str(target)], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)

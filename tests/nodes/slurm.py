@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Slurm on the nodes of cluster.py: a slurmd on each, the controller on the first, and the last node to log in to. All of it is in
+"""A real Slurm on the nodes of cluster.py: a slurmd on each, the controller on the first, and the last node for logins. Everything is in
 the nodes' namespaces and in one folder, and ends with them. Needs slurmctld, slurmd, srun and munged (Debian: slurm-wlm, munge) and root."""
 import os
 import shutil
@@ -44,7 +44,7 @@ def missing():
 
 
 class Slurm:
-    """Three nodes with Slurm, and `login`, from which jobs are started and looked at."""
+    """Three nodes with Slurm, and `login`, from which jobs are started and observed."""
 
     def __init__(self, folder):
         self.folder = Path(folder)

@@ -17,14 +17,14 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 @pytest.fixture
 def slurm(tmp_path):
-    """One for each test: a node whose job was cancelled under load may stay drained."""
+    """A new cluster for each test: a node whose job was cancelled under load may stay drained."""
     here = Slurm(tmp_path)
     yield here
     here.end()
 
 
 def start(slurm, *words):
-    """torchrun on each node of a job of three, as docs/multinode.md says."""
+    """torchrun on each of three nodes of a job, as in docs/multinode.md."""
     shutil.copy(HERE / "jobs/mismatch.py", slurm.folder / "train.py")
     log = slurm.folder / "job.log"
     log.unlink(missing_ok=True)

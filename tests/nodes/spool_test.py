@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ddpdoctor run --spool` on a folder that two nodes share, their processes having the same numbers, and `ddpdoctor report` of it."""
+"""`ddpdoctor run --spool` on a folder that two nodes share, with processes of the same pids, and `ddpdoctor report` of it."""
 import json
 import os
 import shutil
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 @pytest.fixture(scope="module")
 def spool(tmp_path_factory):
-    """Of mismatch.py on three nodes whose power failed while it hung."""
+    """The spool of mismatch.py on three nodes whose power failed while it hung."""
     folder = tmp_path_factory.mktemp("shared")
     shutil.copy(HERE / "jobs/mismatch.py", folder / "train.py")
     environment = {**{k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG")}, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "eth0",

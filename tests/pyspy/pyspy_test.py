@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ddpdoctor pyspy dump` against py-spy itself, on one process that does not move. Without py-spy, against what it prints."""
+"""Compares `ddpdoctor pyspy dump` with py-spy itself, on one process that does not move. Without py-spy, with its known output."""
 import json
 import os
 import re
@@ -105,7 +105,7 @@ def test_a_link_of_its_name_is_enough(process, tmp_path):
 
 @pytest.mark.parametrize("words", ["--native --pid %s", " --pid %s"])
 def test_a_process_dumps_itself_through_a_shell(tmp_path, words):
-    """As a server's watchdog does: a thread starts the command for its own process, the second one when the first has failed."""
+    """Like the watchdog of a server: a thread starts the command for its own process, the second command if the first has failed."""
     (tmp_path / "py-spy").symlink_to(TOOL)
     script = ("import os, subprocess, threading, time\n"
               "def dump():\n"

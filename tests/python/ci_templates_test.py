@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""action.yml and ci/gitlab.yml: their shell steps run here as the two services run them, around a real hung job."""
+"""action.yml and ci/gitlab.yml: their shell steps run here as in the two services, around a real hung job."""
 import os
 import re
 import subprocess
@@ -26,11 +26,11 @@ def filled(text, inputs):
 
 
 def action_step(folder, **given):
-    """The step `run` with a runner's files; returns exit status, log, outputs and summary."""
+    """Runs the step `run` with a runner's files; returns exit status, log, outputs and summary."""
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     inputs = {**{name: one.get("default", "") for name, one in action["inputs"].items()}, "program": os.environ["DDPDOCTOR"], **given}
     step = next(step for step in action["runs"]["steps"] if step.get("id") == "run")
-    assert "${{" not in step["run"]  # an input in the script would be shell
+    assert "${{" not in step["run"]  # an input in the script would be run as shell
     variables = {name: filled(value, inputs) for name, value in step["env"].items()}
     output, summary, script = folder / "output", folder / "summary", folder / "step.sh"
     for file in (output, summary):  # new for each step
@@ -68,7 +68,7 @@ def test_the_action_is_whole():
 
 
 def gitlab(folder, **variables):
-    """The lines of `script`, one after the other in one shell, as a runner does."""
+    """The lines of `script`, one after the other in one shell, as in a runner."""
     template = yaml.safe_load((ROOT / "ci/gitlab.yml").read_text())[".ddpdoctor"]
     tools = folder / "tools"
     tools.mkdir()

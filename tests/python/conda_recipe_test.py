@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/conda/recipe.yaml: its version, options and files are those of the project. It is not built here."""
+"""packaging/conda/recipe.yaml: its version, options and files must be those of the project. It is not built here."""
 import re
 
 import pytest

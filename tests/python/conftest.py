@@ -17,7 +17,7 @@ if not os.environ.get("DDPDOCTOR") or not Path(os.environ["DDPDOCTOR"]).is_file(
 
 
 def free_port():
-    """Not one that the system gives to outgoing connections."""
+    """A port that the system does not use for outgoing connections."""
     while True:
         port = random.randrange(12000, 32000)
         with socket.socket() as one:
@@ -36,7 +36,7 @@ def environment(**more):
 
 @pytest.fixture
 def launch(tmp_path):
-    """launch(script, ranks) starts a script under torchrun, with its output in a file; all of it is ended with the test."""
+    """launch(script, ranks) starts a script under torchrun, with its output in a file; all its processes are ended with the test."""
     pytest.importorskip("torch")
     sys.path.insert(0, str(ROOT / "tests/zoo"))
     import jobs

@@ -28,7 +28,7 @@ def test_a_file_becomes_a_report():
 
 
 def test_every_key_of_the_schema_has_a_field():
-    """The dataclasses follow docs/report.schema.json; what is a plain mapping there stays one."""
+    """The dataclasses match docs/report.schema.json; a plain mapping there is one here."""
     schema = json.loads((ROOT / "docs/report.schema.json").read_text())
     known = {"finding": shapes.Finding, "evidence": shapes.Evidence, "group": shapes.Group, "process": shapes.Process, "thread": shapes.Thread, "frame": shapes.Frame}
     for name, cls in known.items():

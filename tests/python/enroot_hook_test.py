@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/enroot/60-ddpdoctor.sh with the variables that enroot gives to a hook: the lines it writes are bound by mount."""
+"""packaging/enroot/60-ddpdoctor.sh with the variables that enroot passes to a hook: the lines that it writes are bind-mounted."""
 import os
 import shutil
 import subprocess

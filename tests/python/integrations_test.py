@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The callbacks in real frameworks: each job of two ranks has a slow healthy half, of which nothing is said, and then hangs."""
+"""The callbacks in real frameworks: each job of two ranks has a slow healthy half, about which nothing is reported, and then hangs."""
 import importlib.util
 import json
 import re

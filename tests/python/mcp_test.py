@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ddpdoctor mcp, asked by the SDK's own client: a real hung job, a file, a page, a machine."""
+"""ddpdoctor mcp, called by the SDK's own client: a real hung job, a file, a page, a machine."""
 import asyncio
 import json
 import os
@@ -30,7 +30,7 @@ time.sleep(1000)
 
 
 class Answer:
-    """Of a tool, in the names of the SDK's version 1 or 2."""
+    """Attributes of a tool, with the names of the SDK's version 1 or 2."""
 
     def __init__(self, result):
         self.failed = result.is_error if hasattr(result, "is_error") else result.isError
@@ -71,7 +71,7 @@ def test_a_hung_job_is_attached_and_is_the_latest_report(launch, tmp_path):
     ready(job, 2)
 
     async def talk(client):
-        # Both ranks print before they wait: the first answer may come too early.
+        # Both ranks print before they wait: the first answer may be too early.
         end = time.monotonic() + 30
         answer = await call(client, "attach", pid=job.pid)
         while answer.data["verdict"] != "hang" and time.monotonic() < end:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The alert rules and the dashboard in packaging: what promtool says of them, and that they name metrics which exist."""
+"""The alert rules and the dashboard in packaging: promtool accepts them, and the metrics that they name exist."""
 import json
 import re
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pytest --ddpdoctor on tests that start ranks, alone and beside the plugins that people have."""
+"""pytest --ddpdoctor on tests that start ranks, alone and with common other plugins."""
 import importlib.util
 import os
 import re
@@ -104,7 +104,7 @@ def run_pytest(folder, text, *words, before=(), limit=150, ci=""):
 
 
 def session(leader):
-    """Processes that the test left; those of torch that end by themselves get a moment."""
+    """Processes that the test left behind; those of torch that end by themselves get a moment."""
     sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../zoo"))
     import jobs
     end = time.monotonic() + 5
@@ -114,7 +114,7 @@ def session(leader):
 
 
 def names_the_cause(text, reports=(1,)):
-    """The culprit's line, in so many reports; torch's `self.rank` may be any decision."""
+    """True if this many reports name the culprit's line; torch's `self.rank` may be any decision."""
     return re.search(r"\[(rank-conditional-collective|divergent-branch), (certain|likely)\]", text) and text.count("More: ddpdoctor explain") in reports and \
         re.search(r"test_ranks\.py:\d+ +dist.barrier", text)
 
@@ -162,12 +162,12 @@ def test_beside_xdist(tmp_path):
 
 
 def test_ranks_that_run_the_tests_themselves(tmp_path):
-    """Each rank is a pytest; its main thread is in gloo, where no signal brings it back."""
+    """Each rank is a pytest; its main thread is in gloo, which no signal interrupts."""
     port = environment()["MASTER_PORT"]
     status, said, left = run_pytest(tmp_path, EACH_RANK, "--ddpdoctor=4", before=("-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={port}",
                                                                                   "--master_addr=127.0.0.1"))
     assert status != 0
-    assert "the test hangs" in said and names_the_cause(said, reports=(1, 2)), said  # each rank may come to say it
+    assert "the test hangs" in said and names_the_cause(said, reports=(1, 2)), said  # each rank may report it
     assert not left
 
 

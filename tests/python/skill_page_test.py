@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/agents.md is a skill file as it is: its first lines are fields that programs read."""
+"""docs/agents.md can be used as a skill file unchanged: its first lines are fields that programs read."""
 import pytest
 
 from conftest import ROOT

@@ -58,7 +58,7 @@ def until(condition, limit):
 def test_a_hang_is_reported_once_with_its_cause(launch, tmp_path):
     process = launch(HUNG)
     assert until(lambda: list(tmp_path.glob("hang-*.json")), 60), process.log.read_text()
-    time.sleep(5)  # time for a second report, which must not come
+    time.sleep(5)  # time for a second report, which must not appear
     told = list(tmp_path.glob("hang-*.json"))
     assert len(told) == 1, process.log.read_text()
     finding = json.loads(told[0].read_text())

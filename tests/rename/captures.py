@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives neutral names to the user's names in a ddpdoctor.capture/1 (its frames, call sites and source lines); reads .ddpd recordings as captures.
+"""Gives neutral names to the user's names in a ddpdoctor.capture/1 (its frames, call sites and source lines); reads .ddpd recordings as
+captures.
 
-A recording may hold only some lines of a file: each line is then read for itself. A function that a library called keeps its name,
-since the library asks for it by name."""
+A recording may have only some lines of a file: then each line is parsed by itself. A function called by a library keeps its name, because
+the library looks it up by name."""
 import ast
 import ctypes
 import ctypes.util
@@ -18,7 +19,7 @@ MAGIC = b"\x89DDPD\r\n\x1a"
 LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3|^<frozen |^<string>|^<stdin>")
 ALIASES = {"dist", "np", "nn", "F", "DDP", "FSDP", "torch", "mp", "tdist", "pl", "L", "tqdm", "MPI", "comm", "plt", "pd", "optim", "xm",
            "DistributedDataParallel", "FullyShardedDataParallel", "DataLoader", "DistributedSampler", "Join", "SyncBatchNorm"}
-# Attributes of frameworks that need not be installed here: whoever reads single lines cannot see that the object is a library's.
+# Attributes of frameworks that may not be installed here: in single lines it is not visible that the object is a library's.
 FRAMEWORKS = {"is_global_zero", "global_rank", "is_main_process", "is_local_main_process", "process_index", "is_world_process_zero", "is_world_zero",
               "should_stop", "should_training_stop", "trainer", "accelerator"}
 
@@ -73,7 +74,7 @@ def whole_text(lines):
 
 
 def names_of_lines(lines):
-    """Names that single lines of a file bind or ask an object for, where the file as a whole does not parse."""
+    """Names that single lines of a file bind or read as attributes, if the file as a whole does not parse."""
     bound = set()
     for line in lines.values():
         text = textwrap.dedent(line).strip()
@@ -95,7 +96,7 @@ def names_of_lines(lines):
 
 
 def named_in_texts(capture):
-    """Stems of files that logs and messages name: their text stays, so the files keep their names, too."""
+    """Stems of files that logs and messages name: their text does not change, so the files keep their names, too."""
     texts = json.dumps([capture.get("logs", []), capture.get("facts", [])])
     return {match.group(1) for match in re.finditer(r"(\w+)\.py\b", texts)}
 

@@ -21,7 +21,7 @@ FIXED = set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist) | {"s
 
 @functools.lru_cache(None)
 def library_attributes():
-    """Names that an object of a library may have: an attribute spelled so may be the library's."""
+    """Names that an object of a library may have: an attribute with such a name may be the library's."""
     found = set()
     for kind in (str, bytes, int, float, list, dict, set, tuple, type, types.FunctionType, types.GeneratorType, types.ModuleType, BaseException):
         found |= set(dir(kind))
@@ -61,7 +61,7 @@ def resolve(path):
 
 
 class Binder(ast.NodeVisitor):
-    """What one program binds, and what of it libraries may ask for."""
+    """The names that one program binds, and those that libraries may look up."""
 
     def __init__(self, modules):
         self.modules = modules  # stems of the user's own modules
@@ -182,7 +182,7 @@ def plan(sources, seed):
             trees.append(ast.parse(text))
         except (SyntaxError, ValueError):
             continue
-    for tree in trees:  # imports and definitions first: later visits ask what is the user's
+    for tree in trees:  # imports and definitions first: later visits need to know which names are the user's
         for node in ast.walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 binder.visit(node)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The renaming itself, and the captures of tests/golden with neutral names: no answer hangs on a spelling."""
+"""The renaming itself, and the captures of tests/golden with neutral names: no result depends on a name."""
 import os
 import subprocess
 import sys

@@ -26,7 +26,7 @@ def renamed_words(text, names):
 
 
 def renamed_case(case, names):
-    """An expectation with the names of its files and functions."""
+    """An expectation with the new names of its files and functions."""
     told = dict(case)
     for key in ("script", "source", "location_file", "command"):
         if key in told:
@@ -39,9 +39,9 @@ def renamed_case(case, names):
 
 
 def plans(texts, seed):
-    """The new names of each file: those of files that import one another are one plan. Two plans never give one file name."""
+    """The new names of each file: files that import one another share one plan. Two plans never give the same file name."""
     stems = {path.stem: path for path in texts}
-    program = {path: path for path in texts}  # file → the file that speaks for its program
+    program = {path: path for path in texts}  # file → the file that represents its program
 
     def speaker(path):
         while program[path] != path:

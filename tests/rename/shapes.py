@@ -27,7 +27,7 @@ class Line:
 
 @dataclass
 class Program:
-    """One module in the making: its lines, and the modules that conditions moved to."""
+    """One module being rewritten: its lines, and the modules to which conditions were moved."""
     lines: list
     modules: dict = field(default_factory=dict)
     count: int = 0
@@ -36,7 +36,7 @@ class Program:
         return "".join(line.text + "\n" for line in self.lines)
 
     def origin(self, line):
-        """The line of the original that `line` of the rewritten file came from; the nearest one above for new lines."""
+        """The line of the original from which `line` of the rewritten file comes; the nearest one above for new lines."""
         for at in range(min(line, len(self.lines)) - 1, -1, -1):
             if self.lines[at].origin is not None:
                 return self.lines[at].origin
@@ -121,7 +121,7 @@ class Rewriter:
         self.pending.append((first_line(top), text))
 
     def at(self, number):
-        """Where line `number` of the original is now."""
+        """The current line of line `number` of the original."""
         return next(index for index, line in enumerate(self.program.lines) if line.origin == number)
 
     def passed(self, node):
@@ -206,5 +206,5 @@ class Rewriter:
 
 
 def reshaped(text, seed, stem):
-    """The program in other shapes; as it was where it does not parse."""
+    """The program in other shapes; unchanged if it does not parse."""
     return Rewriter(text, seed, stem).rewrite()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks whether an answer hangs on a spelling: every capture is reported as it is and with neutral names for all that is the user's.
+"""Checks whether a result depends on a name: every capture is reported unchanged and with neutral names for everything that is the user's.
 
   suite.py [FILE|FOLDER…] [--seed N] [--repeat N] [-v]
 
-A file is a ddpdoctor.capture/1 or a .ddpd recording; without one, the captures of tests/golden. Kind, culprits and line of the first finding
-must stay and its confidence must not rise. The tool is $DDPDOCTOR. The seed is printed. Ends non-zero when fewer than 98 % stay; the last line counts."""
+A file is a ddpdoctor.capture/1 or a .ddpd recording; without one, the captures of tests/golden. Kind, culprits and line of the first
+finding must stay and its confidence must not rise. The tool is $DDPDOCTOR. The seed is printed. Exits non-zero if fewer than 98 % stay; the
+last line counts them."""
 import argparse
 import datetime
 import json
@@ -24,7 +25,7 @@ WANTED = 0.98
 
 
 def first_finding(capture):
-    """What is said first of a capture: kind, culprits, file, line, confidence; None when nothing is found."""
+    """The first finding of a capture: kind, culprits, file, line, confidence; None if nothing is found."""
     with tempfile.TemporaryDirectory(prefix="ddprename_") as folder:
         source, target = Path(folder) / "capture.json", Path(folder) / "report.json"
         source.write_text(json.dumps(capture))
@@ -41,7 +42,7 @@ def first_finding(capture):
 
 
 def differences(before, after, names):
-    """What changed with the names, each a sentence."""
+    """The differences between the two results, as sentences."""
     if before is None or after is None:
         return [] if before == after else [f"{'no finding' if before is None else before['kind']} became {'no finding' if after is None else after['kind']}"]
     wrong = [f"{key} {before[key]} became {after[key]}" for key in ("kind", "culprits", "line") if before[key] != after[key]]

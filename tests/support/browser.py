@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-LIMIT = 300  # seconds for one answer: a loaded machine takes its time, and only a Chromium that has died never answers
+LIMIT = 300  # seconds for one answer: a loaded machine is slow, and only a Chromium that has died never answers
 
 
 def find_chromium():
@@ -17,7 +17,7 @@ def find_chromium():
 
 
 class Browser:
-    """One page. `problems` holds what its console and its exceptions said; `requests` every address that it asked for."""
+    """One page. `problems` has what its console and its exceptions printed; `requests` every address that it requested."""
 
     def __init__(self, width=1280, height=900, dark=False):
         self.profile = tempfile.mkdtemp(prefix="ddpbrowser_")
@@ -25,7 +25,7 @@ class Browser:
         self.incoming, to_write = os.pipe()
         command = [find_chromium(), "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={self.profile}",
                    "--no-first-run", "--disable-extensions", "--disable-background-networking", f"--window-size={width},{height}", "about:blank"]
-        # The shell puts the pipe's ends where Chromium looks for them.
+        # The shell puts the pipe's ends on the descriptors that Chromium expects.
         self.process = subprocess.Popen(["bash", "-c", f'exec "$@" 3<&{to_read} 4>&{to_write}', "bash", *command], pass_fds=(to_read, to_write),
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         os.close(to_read)
@@ -107,7 +107,7 @@ class Browser:
             self.note(self.message(deadline))
 
     def js(self, expression):
-        """The value of an expression; an exception in it is one here."""
+        """The value of an expression; raises if the expression does."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(json.dumps(answer["exceptionDetails"])[:500])

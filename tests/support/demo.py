@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`./dev demo`: starts a real 4-rank PyTorch job that hangs, attaches ddpdoctor ($DDPDOCTOR) to it, prints what it says, ends the
-job. Ends 0 when a cause was named."""
+"""`./dev demo`: starts a real 4-rank PyTorch job that hangs, attaches ddpdoctor ($DDPDOCTOR) to it, prints the report, ends the job. Exits
+0 if a cause was named."""
 import os
 import subprocess
 import sys

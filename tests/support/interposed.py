@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every function that the agent stands in front of, read from its own tables, and libraries that define them all and say who was called."""
+"""Every function that the agent replaces, read from its own tables, and libraries that define them all and record which one was called."""
 import re
 import subprocess
 from pathlib import Path
@@ -41,15 +41,15 @@ def _declared(names, attributes=""):
 
 
 def doubles(folder, name, names):
-    """A library that has every one of `names`: it keeps who was called, and answers with an address of that function's own, where zeros are."""
+    """A library that has every one of `names`: it records which was called, and returns an address of zeros that belongs to that function."""
     return build(folder, name, f"int who = -1;\nstatic char zeros[{len(names)}][4096];\n" + "".join(
         f'long double_{i}({_words("long w{}")}) __asm__("{symbol}");\nlong double_{i}({_words("long w{}")}) {{ who = {i}; return (long)zeros[{i}]; }}\n'
         for i, symbol in enumerate(names)) + f"long answer_of(int i) {{ return (long)zeros[i]; }}\n", "-shared", f"-Wl,-soname,{name}")
 
 
 def libc_doubles(folder, name, names):
-    """A preload behind ours: each function goes on to libc's, but the armed one answers with its number, once. Those that never return end the
-    process with it."""
+    """A preload behind the agent: each function calls libc's, but the armed one returns its number, once. Functions that never return end
+    the process with it."""
     text = f"""
 extern void* dlsym(void*, const char*);
 extern long syscall(long, ...);
@@ -72,13 +72,13 @@ static void* real(int i) {{ return next[i] ? next[i] : (next[i] = dlsym((void*)-
     return build(folder, name, text, "-shared")
 
 
-# Their first argument is a number of 32 bits, not an address.
+# The first argument of these is a 32-bit number, not an address.
 LEADING_NUMBER = {"waitpid", "wait4", "waitid", "kill", "killpg", "write", "ftruncate", "ftruncate64", "posix_fallocate", "posix_fallocate64", "openat",
                   "openat64", "socket", "socketpair", "accept", "accept4", "dup", "eventfd", "epoll_create1"}
 
 
 def caller(folder, name, names, *flags):
-    """A library that calls each of `names` by a jump from one place, and hands out their addresses as it sees them."""
+    """A library that calls each of `names` by a jump from one address, and returns their addresses as it sees them."""
     cases = "".join(f'    case {i}: return name_{i}({_words("w{}")});\n' for i in range(len(names)))
     table = ", ".join(f"name_{i}" for i in range(len(names)))
     return build(folder, name, _declared(names) + f"int which;\nlong pick({_words('long w{}')}) {{\n  switch (which) {{\n{cases}  }}\n  return -1;\n}}\n"
@@ -86,7 +86,7 @@ def caller(folder, name, names, *flags):
 
 
 def asker(folder, name, names, *flags):
-    """A program or library that knows each of `names` only as a weak reference: `print_present` names those that there are."""
+    """A program or library that has only a weak reference to each of `names`: `print_present` prints those that exist."""
     present = "".join(f'  if (name_{i}) puts("{symbol}");\n' for i, symbol in enumerate(names))
     return build(folder, name, "extern int puts(const char*);\n" + _declared(names, " __attribute__((weak))") +
                   f"int print_present(void) {{\n{present}  return 0;\n}}\nint main(void) {{ return print_present(); }}\n", *flags)

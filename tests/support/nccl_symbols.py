@@ -43,7 +43,7 @@ def key(version):
 
 
 def versions_of_the_registry(package, limit=60):
-    """From 2.27 on, oldest first; empty where no registry answers."""
+    """Versions since 2.27, oldest first; empty if no registry answers."""
     try:
         out = subprocess.run([sys.executable, "-m", "pip", "index", "versions", package], capture_output=True, text=True, check=True, timeout=limit).stdout
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that never lets go of the interpreter lock for long; prints its tid. Ends when stdin closes. CPython 3.8 and later."""
+"""A thread that never releases the interpreter lock for long; prints its tid. Ends when stdin closes. CPython 3.8 and later."""
 import os
 import sys
 import threading

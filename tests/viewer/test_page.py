@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a real browser: it draws what the report says, obeys mouse and keyboard, runs nothing that a job's strings say, asks for nothing.
-$DDPDOCTOR is the tool; screenshots go to $DDPDOCTOR_SCREENSHOTS, by default build/screenshots. With DDPDOCTOR_DOCS_PICTURES=1 the pictures of docs/
-are written anew, too."""
+"""The page in a real browser: it draws the report, handles mouse and keyboard, executes nothing from a job's strings, and requests nothing.
+$DDPDOCTOR is the tool; screenshots go to $DDPDOCTOR_SCREENSHOTS, by default build/screenshots. With DDPDOCTOR_DOCS_PICTURES=1 the pictures
+of docs/ are updated, too."""
 import base64
 import json
 import os

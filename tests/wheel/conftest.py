@@ -23,7 +23,7 @@ def wheel():
 
 @pytest.fixture(scope="session")
 def installed(wheel, tmp_path_factory):
-    """An environment that has nothing but the wheel; `seconds` is what pip took."""
+    """An environment with only the wheel; `seconds` is the time that pip took."""
     folder = tmp_path_factory.mktemp("empty") / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     began = time.monotonic()
@@ -33,7 +33,7 @@ def installed(wheel, tmp_path_factory):
 
 
 def bare():
-    """The environment without what would lead to another ddpdoctor."""
+    """The environment without variables that would select another ddpdoctor."""
     return {name: value for name, value in os.environ.items() if name not in ("DDPDOCTOR", "PYTHONPATH")}
 
 
@@ -54,7 +54,7 @@ class Installed:
 
 @pytest.fixture
 def hung_job():
-    """A real 2-rank job that hangs: rank 0 calls a collective that only it reaches. Started by calling it, ended with the test."""
+    """A real 2-rank job that hangs: rank 0 makes a collective that only it calls. Call it to start the job; it is ended with the test."""
     torch = pytest.importorskip("torch")
     assert torch.distributed.is_available()
     import jobs

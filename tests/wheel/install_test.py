@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cmake --install, from the build that $DDPDOCTOR lies in: the agent is replaced, never written into."""
+"""cmake --install, from the build of $DDPDOCTOR: the agent is replaced, never overwritten."""
 import importlib.util
 import os
 import shutil

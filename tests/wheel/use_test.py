@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed wheel beside real hung jobs: attach, run, report."""
+"""The installed wheel on real hung jobs: attach, run, report."""
 import json
 import time
 

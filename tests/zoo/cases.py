@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of the zoo, as their folders tell them, and what this machine lacks for each."""
+"""The cases of the zoo, read from their folders, and what is missing on this machine for each."""
 import importlib.util
 import json
 import os
@@ -17,7 +17,7 @@ CI_RUN_CASES = {"rank_conditional_collective/train.py", "uneven_inputs/train.py"
 
 
 def told_cases(folder):
-    """The cases of a folder; what a script's own line leaves out is its name and the folder's kind."""
+    """The cases of a folder; by default a script's name is its own and the kind is the folder's."""
     if (folder / "expected.json").exists():
         return json.loads((folder / "expected.json").read_text())
     told = []
@@ -41,7 +41,7 @@ def cases(names, ci, mode="run"):
 
 
 def missing_need(case):
-    """What this machine lacks for a case; None when it lacks nothing."""
+    """What is missing on this machine for a case; None if nothing is."""
     for name in case.get("requires", []):
         if importlib.util.find_spec(name) is None:
             return f"no module {name} in this Python"

@@ -44,7 +44,7 @@ def tree(root):
 
 
 def session(leader):
-    """Every process of the session that `leader` began; also those whose parents are gone."""
+    """Every process of the session that `leader` started, also those whose parents have ended."""
     found = []
     for name in os.listdir("/proc"):
         try:
@@ -67,7 +67,7 @@ def ticks(root):
 
 
 def free_port():
-    """Not one that the system gives to outgoing connections: another job would have it before this one listens."""
+    """A port that the system does not use for outgoing connections: another job could get it before this one listens."""
     while True:
         port = random.randrange(12000, 32000)
         with socket.socket() as s:
@@ -119,7 +119,7 @@ class Job:
         return "\n".join([*lines, "wait", ""])
 
     def mpi_script(self, words):
-        """$ZOO_MPI chooses among several installed ones: openmpi, mpich; empty = what mpirun is."""
+        """$ZOO_MPI selects one of several installed ones: openmpi, mpich; empty = that of mpirun."""
         case, suffix = self.case, "." + os.environ["ZOO_MPI"] if os.environ.get("ZOO_MPI") else ""
         program = sys.executable + " " + words
         if case["script"].endswith(".c"):
@@ -134,7 +134,7 @@ class Job:
         return self.log.read_text(errors="replace")
 
     def wait_ready(self, healthy, limit=90, least=1.5):
-        """Every rank has said READY and the job has settled; false when it ended or never came up."""
+        """True when every rank has printed READY and the job has settled; false if it ended or never started."""
         case, start = self.case, time.time()
         wanted = case.get("healthy_ready") if healthy and case.get("healthy_ready") else case.get("ready", case.get("started", case["ranks"]))
         while self.output().count("READY") < wanted:

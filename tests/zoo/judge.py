@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a report on a case: kind, ranks, line, confidence, who waits, exit status. A healthy twin must be met with silence."""
+"""Checks a report on a case: kind, ranks, line, confidence, waiting ranks, exit status. A healthy twin must have no finding."""
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -7,7 +7,7 @@ SURE = ("likely", "certain")
 
 
 def marked_lines(folder, case):
-    """The lines that a script calls the culprit's."""
+    """The lines that a script marks as the culprit's."""
     text = (HERE / folder / case.get("source", case["script"])).read_text().splitlines()
     return {number for number, line in enumerate(text, 1) if "# CULPRIT" in line or "// CULPRIT" in line}
 
@@ -23,7 +23,7 @@ def opposite_answers(case):
 
 
 def of_a_twin(report, status, mode):
-    """A healthy job: nothing likely, and an exit status that says so."""
+    """A healthy job: nothing likely, and the exit status of a job without a finding."""
     findings = report.get("findings", [])
     wrong = [f"false alarm: {f['kind']} ({f['confidence']}): {f['summary']}" for f in findings if f.get("confidence") in SURE]
     if mode == "attach" and status is not None and status != (1 if findings else 0):
@@ -42,7 +42,7 @@ def of_the_place(folder, case, first):
 
 
 def of_a_fault(folder, case, report, status, mode):
-    """A faulty job: the first finding names the cause, and is sure of it."""
+    """A faulty job: the first finding names the cause, and is at least likely."""
     if not report.get("findings"):
         return [f"no finding (verdict {report.get('verdict')})"]
     first, wrong = report["findings"][0], []
@@ -66,7 +66,7 @@ def of_a_fault(folder, case, report, status, mode):
 
 
 def problems(folder, case, healthy, report, status=None, mode="attach"):
-    """What is wrong with the report, each a sentence; empty when it is right. `status` None: unknown, or ended by us."""
+    """The errors of the report, as sentences; empty if it is correct. `status` None: unknown, or ended by us."""
     if healthy or case.get("healthy_only"):
         return of_a_twin(report, status, mode)
     return of_a_fault(folder, case, report, status, mode)

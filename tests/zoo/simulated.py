@@ -25,14 +25,14 @@ import device  # noqa: E402
 
 TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
 MODES = ("run", "attach", "stacks")
-LIMIT = 85  # seconds until a job is ended by the device
+LIMIT = 85  # seconds after which the device ends a job
 NO_RECORDER = {"TORCH_FR_BUFFER_SIZE": "0", "TORCH_NCCL_TRACE_BUFFER_SIZE": "0"}
-SETTLE = 7  # a host stays 2 s for its first late call, and then runs ahead
+SETTLE = 7  # a host waits 2 s for its first late call, and then runs ahead
 CI = {"rank_conditional_collective/train.py", "uneven_inputs/train.py", "p2p_deadlock/both_receive.py", "divergent_branch/oom_skip.py", "healthy/barrier.py"}
 
 
 def chosen(options):
-    """(folder, case) that make collectives, with what is otherwise on the device."""
+    """(folder, case) that make collectives, with their differences on the device."""
     for folder, case in cases(options.names, False, "run"):
         script = HERE / folder / case.get("source", case["script"])
         label = f"{folder}/{case['script']}"
@@ -55,7 +55,7 @@ def ask_for_nccl(folder):
 
 
 def dump_of(process):
-    """What `py-spy dump` prints of a process, from the stacks that ddpdoctor read."""
+    """What `py-spy dump` would print for a process, from the stacks that ddpdoctor read."""
     lines = [f"Process {process['pid']}: {' '.join(process.get('command', []))}", f"Python v{sys.version.split()[0]} ({sys.executable})", ""]
     for thread in process.get("threads", []):
         python = [frame for frame in thread["frames"] if frame["language"] == "python"]
@@ -88,7 +88,7 @@ def report_on_dumps(job, report):
 
 
 class Seen:
-    """What one side of a case came to in one mode."""
+    """The results of one side of a case in one mode."""
 
     def __init__(self, wrong, report=None, text=""):
         self.wrong, self.report, self.text = wrong, report, text
@@ -156,7 +156,7 @@ def name_of(label):
 
 
 def keep_evidence(folder, label, job):
-    """The recording and the dumps of all ranks, from which `report` says the same again."""
+    """The recording and the dumps of all ranks, from which `report` must find the same again."""
     evidence = Path(folder) / name_of(label)
     evidence.mkdir(exist_ok=True)
     for file in [*job.glob("job.ddpd"), *job.glob("rank*.txt"), *job.rglob("*.py")]:
@@ -185,7 +185,7 @@ def judged(folder, case, healthy, options, wanted):
     label = f"{folder}/{case['script']}{' --healthy' if healthy else ''}"
     seen = observe(folder, case, healthy, wanted, options.keep)
     again = [mode for mode, one in seen.items() if one.wrong]
-    if again and options.ci:  # a shared machine: a second look tells a defect from a bad moment, and both are printed
+    if again and options.ci:  # a shared machine: the second run separates a defect from a chance failure, and both are printed
         print(f"again {label}: " + "; ".join(seen[mode].wrong[0] for mode in again), flush=True)
         seen.update(observe(folder, case, healthy, again))
     for mode, one in seen.items():

@@ -82,21 +82,21 @@ def run(folder, case, healthy, keep):
 
 
 def sides(case, options):
-    """Faulty before healthy, as far as the case has them and they are asked for."""
+    """The sides to run, faulty before healthy: those that the case has and that were requested."""
     both = [False] if case.get("healthy_only") or options.no_twins or case.get("healthy") is False else [False, True]
     return [healthy for healthy in both if healthy or case.get("healthy_only") or not options.twins]
 
 
 def told(observe, folder, case, healthy, options):
-    """Runs one side of a case and prints the judgement; true when it is right."""
+    """Runs one side of a case and prints the judgement; true if it is right."""
     label = f"{folder}/{case['script']}{' --healthy' if healthy else ''}"
     wrong, output = observe(folder, case, healthy, options.keep)
-    for _ in range(3):  # not ddpdoctor's doing, and rightly reported as a crash: such a run says nothing of a healthy job
+    for _ in range(3):  # not caused by ddpdoctor, and rightly reported as a crash: such a run says nothing about a healthy job
         if not (wrong and healthy and TORCH_ABORTED in (output or "")):
             break
         print(f"again {label}: torch aborted at exit", flush=True)
         wrong, output = observe(folder, case, healthy, options.keep)
-    if wrong and options.ci:  # a shared machine: a second look tells a defect from a bad moment, and both are printed
+    if wrong and options.ci:  # a shared machine: the second run separates a defect from a chance failure, and both are printed
         print(f"again {label}: {wrong[0]}", flush=True)
         wrong, output = observe(folder, case, healthy, options.keep)
     print(f"{'MISS' if wrong else 'ok  '} {label}" + "".join(f"\n       {w}" for w in wrong), flush=True)

@@ -23,7 +23,7 @@ def check(code):
 
 
 def shared_id(name, rank):
-    """Rank 0 makes an id, the others read it: a file stands for the store."""
+    """Rank 0 makes an id, the others read it: a file replaces the store."""
     path = pathlib.Path(os.environ["NCCL_IDS"]) / name
     unique = Id()
     if rank == 0:
@@ -58,7 +58,7 @@ class Communicator:
         return Communicator(handle=made)
 
     def _call(self, name, *arguments):
-        """The newer twin with a configuration is used where the library has it and $NCCL_TWINS asks for it."""
+        """Uses the newer twin with a configuration if the library has it and $NCCL_TWINS asks for it."""
         twin = name + "Config"
         if os.environ.get("NCCL_TWINS") and hasattr(nccl, twin):
             check(getattr(nccl, twin)(*arguments, None))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the simulated device at first use, with the system's compiler against the torch of this Python, and keeps it: `folder()` is where it lies."""
+"""Builds the simulated device at first use, with the system's compiler and the torch of this Python, and keeps it: `folder()` returns where
+it is."""
 import hashlib
 import os
 import shutil
@@ -14,13 +15,13 @@ UNITY = ("process_group.cc", "collectives.cc", "values.cc")  # one unit: torch's
 
 
 def torch_folder():
-    """Without an import: that takes seconds."""
+    """Without importing torch, which takes seconds."""
     spec = find_spec("torch")
     return Path(spec.origin).parent if spec else None
 
 
 def why_not():
-    """What this machine lacks for it; None when nothing."""
+    """What is missing on this machine for it; None if nothing is."""
     torch = torch_folder()
     if torch is None or not (torch / "include" / "torch" / "csrc" / "distributed" / "c10d" / "FlightRecorderDetail.hpp").exists():
         return "no torch with a flight recorder (2.11 and later)"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job on the simulated device: `device.py [--seconds N] -- COMMAND…`, or `Device` for who starts the job itself. After so many seconds its ranks are killed."""
+"""A job on the simulated device: `device.py [--seconds N] -- COMMAND…`, or `Device` for callers that start the job themselves. After
+SECONDS its ranks are killed."""
 import argparse
 import os
 import shutil
@@ -20,7 +21,7 @@ SITE = Path(__file__).resolve().parent / "site"
 
 
 class Device:
-    """The process that stands for the GPUs of one job's ranks, and the environment that leads to it."""
+    """The process that simulates the GPUs of one job's ranks, and the environment with which a job uses it."""
 
     def __init__(self, seconds=90):
         built = build.folder()
@@ -29,7 +30,7 @@ class Device:
         self.environment = {"SIMULATED_DEVICE": str(self.folder), "SIMULATED_DEVICE_LIBRARY": str(built / "libtorch_cuda.so"), "PYTHONPATH": str(SITE)}
 
     def calls(self):
-        """How many kernels each stream of each rank was given and has done."""
+        """How many kernels each stream of each rank was given and has completed."""
         seen = {}
         for file in self.folder.glob("*.rank"):
             with file.open("rb") as device:
@@ -39,7 +40,7 @@ class Device:
         return seen
 
     def settle(self, quiet=3.0, limit=30.0):
-        """Waits until no rank launches a kernel any more and none ends: the job hangs, or goes on without calls."""
+        """Waits until no rank launches a kernel any more and none ends: the job hangs, or continues without calls."""
         begin = since = time.time()
         last = self.calls()
         while time.time() - begin < limit and time.time() - since < quiet:

@@ -11,7 +11,7 @@ device = torch.device("cuda", 0) if NCCL else torch.device("cpu")
 
 
 def begin():
-    """Joins the job; this process's rank."""
+    """Joins the job; returns this process's rank."""
     rank = int(os.environ["RANK"])
     if NCCL:
         os.environ["NCCL_HOSTID"] = f"host-{rank}"  # NCCL refuses two ranks on one GPU of one host
@@ -21,7 +21,7 @@ def begin():
 
 
 def steps():
-    """Step numbers, fifty a second at most; READY is printed right before the third, from which on a mistake may happen."""
+    """Step numbers, at most fifty per second; READY is printed just before the third, after which a mistake may happen."""
     for step in range(int(os.environ.get("STEPS", "1000000"))):
         if step == 3:
             print("READY", flush=True)

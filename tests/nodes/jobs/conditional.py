@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first rank of each node but one logs, and logging gathers from everybody: rank 2 alone waits in it."""
+"""The first rank of each node except one logs, and logging gathers from all ranks: rank 2 alone waits in it."""
 # EXPECT {"kind": "rank-conditional-collective", "culprits": [2], "hosts": ["node2"], "also": ["divergent-branch"]}
 import os
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared folder does not answer on the second node: rank 3 waits for a file there, the others for rank 3. A named pipe stands for it."""
+"""The shared folder does not answer on the second node: rank 3 waits for a file there, the others for rank 3. Simulated with a named pipe."""
 # EXPECT {"kind": "io-stall", "culprits": [3], "hosts": ["node2"]}
 import os
 import sys

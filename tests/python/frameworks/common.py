@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts of the frameworks share: a model whose ranks may differ, and the word that the healthy half was silent."""
+"""Shared by the scripts of the frameworks: a model whose ranks may differ, and the line that reports the healthy half as silent."""
 import os
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ STEPS = 4
 
 
 class Network(torch.nn.Module):
-    """In its third step: the healthy one computes for longer than the timeout, the hung one has a rank with a collective of its own."""
+    """In its third step, the healthy one computes for longer than the timeout; in the hung one a rank has a collective of its own."""
 
     def __init__(self, hangs):
         super().__init__()
@@ -38,6 +38,6 @@ def data():
 
 
 def healthy_half_is_over(folder):
-    """Every rank says in one write how many reports there are; one step of each rank was longer than the timeout."""
+    """Every rank prints, in one write, how many reports there are; one step of each rank was longer than the timeout."""
     said = f"HEALTHY {len(list(Path(folder).rglob('report.json')))} reports, rank {os.environ.get('RANK')}\n"
     os.write(1, said.encode())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of named counters, one collective for each name in a comprehension: one rank has counted a name that the others never met."""
+"""Sums of named counters, one collective for each name in a comprehension: one rank has counted a name that the others never had."""
 import sys
 import time
 

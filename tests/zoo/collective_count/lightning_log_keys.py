@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lightning: scores of each class are logged with sync_dist=True at the end of a validation, and one rank met a class more."""
+"""Lightning: scores of each class are logged with sync_dist=True at the end of a validation, and one rank has one class more."""
 import sys
 import time
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A dataset keeps 3 million captions in a list, and four forked workers read them: each read writes a reference count and so copies a page,
-under a memory limit that has no room for four copies. The twin keeps the same bytes in one tensor, which nobody writes to."""
+under a memory limit that has no room for four copies. The twin keeps the same bytes in one tensor, which is never written."""
 # EXPECT {"launch": "command", "command": "rmdir /sys/fs/cgroup/memory/ddpzoo-* 2>/dev/null; (group=/sys/fs/cgroup/memory/ddpzoo-{port}; mkdir $group && echo 1600M > $group/memory.limit_in_bytes && sh -c 'echo $PPID' > $group/cgroup.procs && exec {python} train.py {healthy})", "ranks": 1, "culprits": [0], "location": false, "ready": 1, "needs": ["writable:/sys/fs/cgroup/memory"], "environment": {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}}
 import sys
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of rank 1 meets a sample that is not in the index."""
+"""A worker of rank 1 gets a sample that is not in the index."""
 import sys
 
 import torch

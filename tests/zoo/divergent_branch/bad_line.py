@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All ranks go over equally many lines; a helper answers None for a bad one, and its rank leaves out that line's reduction."""
+"""All ranks process equally many lines; a helper returns None for a bad one, and its rank skips that line's reduction."""
 import sys
 import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A helper catches the exception of a bad sample and answers None; its caller leaves the step out, on one rank only."""
+"""A helper catches the exception of a bad sample and returns None; its caller skips the step, on one rank only."""
 import sys
 import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks without results leave out all_gather_object."""
+"""Ranks without results skip all_gather_object."""
 import os
 import sys
 import time

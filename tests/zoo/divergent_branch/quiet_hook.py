@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One hook of a list leaves its collective out when a rank has nothing to tell; that rank is in the next epoch's training."""
+"""One hook of a list skips its collective if a rank has nothing to report; that rank is in the next epoch's training."""
 import sys
 import time
 

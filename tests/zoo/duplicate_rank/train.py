@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A launcher gives RANK=1 to two processes; nobody is rank 2, and the others wait for it."""
+"""A launcher gives RANK=1 to two processes; no process is rank 2, and the others wait for it."""
 import os
 import subprocess
 import sys

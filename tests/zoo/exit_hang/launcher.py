@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both ranks are done, but the program that started them joins a thread that waits for an item that nobody sends."""
+"""Both ranks are done, but the program that started them joins a thread that waits for an item that is never sent."""
 import os
 import queue
 import subprocess
@@ -21,7 +21,7 @@ def train():
 def export(metrics):
     if "--healthy" in sys.argv:
         for _ in range(200):
-            time.sleep(0.3)  # it sends what it has, piece by piece, and then ends
+            time.sleep(0.3)  # it sends its items one by one, and then ends
         return
     while True:
         metrics.get()  # CULPRIT

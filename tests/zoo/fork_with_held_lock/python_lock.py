@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Python lock is held by the statistics thread at the moment of a fork; the child waits for it for ever."""
+"""A Python lock is held by the statistics thread at the moment of a fork; the child waits for it forever."""
 import os
 import sys
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 0 tries again and again with growing pauses, in an except block; the others wait in a barrier, longer than the hang timeout."""
+"""Rank 0 retries with growing pauses, in an except block; the others wait in a barrier, longer than the hang timeout."""
 import time
 
 import torch.distributed as dist

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 0 runs a command that takes its time and reads what it prints; the others wait in a barrier, longer than the hang timeout."""
+"""Rank 0 runs a slow command and reads its output; the others wait in a barrier, longer than the hang timeout."""
 import subprocess
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks are done, and the program that started them waits at its end for a Timer that goes off once and for a thread that counts its rounds."""
+"""The ranks are done; their launcher waits at its end for a Timer that fires once and for a thread that counts its iterations."""
 import os
 import subprocess
 import sys

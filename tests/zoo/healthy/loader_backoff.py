@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DataLoader worker of rank 0 pauses between its tries to read a record; the other rank waits in a collective."""
+"""A DataLoader worker of rank 0 pauses between its attempts to read a record; the other rank waits in a collective."""
 import time
 
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank fails once; the script that starts the job starts it again, and then it ends well. The calls of two lives must not be compared."""
+"""A rank fails once; the script that starts the job restarts it, and then it succeeds. The calls of the two attempts must not be compared."""
 import os
 import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process trains on what another one makes, and most of the time waits for it in recv()."""
+"""One process trains on the data of another one, and most of the time waits for it in recv()."""
 import multiprocessing
 import time
 

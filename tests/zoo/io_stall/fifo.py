@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 0 opens a named pipe that nobody writes to."""
+"""Rank 0 opens a named pipe to which no process writes."""
 import os
 import sys
 import tempfile

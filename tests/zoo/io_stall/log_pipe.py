@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of rank 1 goes into a pipe whose reader has stopped reading."""
+"""The log of rank 1 is written to a pipe whose reader has stopped reading."""
 import os
 import sys
 import time

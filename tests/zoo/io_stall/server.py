@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 1 asks a metadata server over TCP that accepts and never answers."""
+"""Rank 1 sends a request to a metadata server over TCP that accepts and never answers."""
 import socket
 import sys
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop waits for room in a full queue with the lock held that the queue's only reader wants next."""
+"""The loop waits for room in a full queue while it holds the lock that the queue's only reader needs next."""
 import queue
 import sys
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 1 was given another MASTER_PORT than rank 0: it connects to a port where nobody listens."""
+"""Rank 1 was given another MASTER_PORT than rank 0: it connects to a port on which no process listens."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 1 counts in int32 where the others have float32 of the same size: gloo adds the bytes and nobody notices."""
+"""Rank 1 counts in int32 where the others have float32 of the same size: gloo adds the bytes without an error."""
 import os
 import sys
 import time

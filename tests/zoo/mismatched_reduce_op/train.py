@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 1 asks for the maximum where the others ask for the sum; gloo does not notice."""
+"""Rank 1 asks for the maximum, the others ask for the sum; gloo does not notice."""
 import sys
 
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group is made by whoever asks for it first, and some ranks never ask; all meet in the next new_group under different numbers."""
+"""A group is made by the first rank that asks for it, and some ranks never ask; all reach the next new_group with different numbers."""
 import functools
 import sys
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of rank 0's Pool is killed in the middle of a task; map waits for its result for ever."""
+"""A worker of rank 0's Pool is killed in the middle of a task; map waits for its result forever."""
 import multiprocessing
 import os
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three DataLoader workers share two decoder slots; a bad image raises on the way, and its slot is never given back."""
+"""Three DataLoader workers share two decoder slots; a bad image raises while one is held, and the slot is never released."""
 import multiprocessing
 import sys
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test of the rank stands in a decorator of the program's own, which gives its wrapper the name of what it wraps."""
+"""The rank check is in a decorator of the program, which gives its wrapper the name of the wrapped function."""
 import functools
 import sys
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The barrier after saving stands under `if rank != 0`."""
+"""The barrier after saving is under `if rank != 0`."""
 import os
 import sys
 import time

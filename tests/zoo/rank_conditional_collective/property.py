@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test of the rank is a property, asked in a conditional expression around a call that reduces."""
+"""The rank check is a property, read in a conditional expression around a call that reduces."""
 import os
 import sys
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that fills a queue ends by an exception; its rank waits at the queue for ever."""
+"""A thread that fills a queue ends with an exception; its rank waits at the queue forever."""
 import queue
 import sys
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank fails with an exception and then waits at its end for a thread of its own; the others are in the next step."""
+"""A rank fails with an exception and then waits at its end for one of its threads; the others are in the next step."""
 import sys
 import threading
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task of asyncio that feeds the loop dies on one rank, and nobody asks for its result: the consumer waits for ever."""
+"""An asyncio task that feeds the loop fails on one rank, and its result is never read: the consumer waits forever."""
 import asyncio
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loop logs the exception of a bad record and goes on; the step it left out on rank 1 had a collective in it."""
+"""A loop logs the exception of a bad record and continues; the step that it skipped on rank 1 had a collective."""
 import logging
 import sys
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An exception leaves a `with` whose way out has a barrier; it is not printed, and the others are in the next step."""
+"""An exception leaves a `with` whose __exit__ has a barrier; it is not printed, and the others are in the next step."""
 import contextlib
 import sys
 import time

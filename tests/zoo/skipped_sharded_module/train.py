@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch without images leads rank 1 past a sharded tower: the others gather its parameters, and it never comes."""
+"""Because of a batch without images, rank 1 skips a sharded tower: the others gather its parameters, and rank 1 never does."""
 # EXPECT {"launch": "torchrun", "ranks": 2, "culprits": [1]}
 import sys
 

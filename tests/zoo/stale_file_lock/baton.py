@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock file of an extension build that was killed long ago: everyone waits for its owner, who is gone."""
+"""The lock file of an extension build that was killed long ago: all ranks wait for its owner, which has ended."""
 import os
 import sys
 import tempfile

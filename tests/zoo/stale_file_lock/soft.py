@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A soft lock of filelock that a run on another machine left behind: one rank polls for it, the other one waits."""
+"""A soft lock of filelock left by a run on another machine: one rank polls for it, the other one waits."""
 import os
 import sys
 import time

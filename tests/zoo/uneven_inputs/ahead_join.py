@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Healthy: the ranks have different numbers of batches, and Join takes part for those who are through."""
+"""Healthy: the ranks have different numbers of batches, and Join takes part for ranks that have finished."""
 import time
 
 import torch

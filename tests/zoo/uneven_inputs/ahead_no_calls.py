@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Healthy: each rank scores its own files, of which it has more or fewer, and the ranks add up behind the loop."""
+"""Healthy: each rank scores its own files, of which it has more or fewer, and the ranks sum up after the loop."""
 import time
 
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script without functions asks its reader for each batch and ends at StopIteration; rank 1 has fewer shards and saves already."""
+"""A script without functions asks its reader for each batch and ends at StopIteration; rank 1 has fewer shards and is already saving."""
 import sys
 import time
 

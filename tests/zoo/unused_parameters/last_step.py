@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both ranks make twelve steps; in the last one rank 1 leaves the extra head out, and goes on to the barrier behind the loop."""
+"""Both ranks make twelve steps; in the last one rank 1 skips the extra head, and continues to the barrier after the loop."""
 import sys
 
 import torch

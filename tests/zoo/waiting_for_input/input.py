@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 0 asks a question on its terminal; nobody sees it."""
+"""Rank 0 asks a question on its terminal, where no one sees it."""
 import sys
 import time
 

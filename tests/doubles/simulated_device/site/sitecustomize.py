@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a gloo program one of NCCL's on the simulated device ($SIMULATED_DEVICE), without a change in it: once torch.distributed is loaded, its
-ProcessGroupNCCL is the double's, and who asks for gloo gets NCCL. No frame of this file is on a stack afterwards."""
+"""Runs an unchanged gloo program over NCCL on the simulated device ($SIMULATED_DEVICE): when torch.distributed is loaded, its
+ProcessGroupNCCL becomes the double's, and a request for gloo gets NCCL. No frame of this file is on a stack afterwards."""
 import importlib.abc
 import importlib.machinery
 import importlib.util
