@@ -68,7 +68,7 @@ bool shm_is_nearly_full(const JobModel& job) {
 
 std::optional<std::string> note_on_left_segments(const JobModel& job) {
   const SegmentPile pile = left_by_others(job);
-  if (pile.count == 0) {
+  if (pile.count == 0 || shm_is_nearly_full(job)) {
     return std::nullopt;
   }
   return fmt::format(

@@ -29,7 +29,8 @@ SegmentPile left_by_others(const JobModel& job);
 /// The shared-memory file system is nearly full, for whatever reason.
 bool shm_is_nearly_full(const JobModel& job);
 
-/// A sentence for the end of a report; nothing if there are no such segments.
+/// A sentence for the end of a report. Nothing if there are no such segments, or if the file system
+/// is nearly full, because shm-leaked reports that.
 std::optional<std::string> note_on_left_segments(const JobModel& job);
 
 }  // namespace ddpdoctor::model

@@ -238,7 +238,8 @@ std::vector<pid_t> outside_torch(const model::Look& look) {
 bool waits_for_outsider(const model::Look& look) {
   constexpr std::array<std::string_view, 4> kChannels = {"socket", "pipe", "fifo", "file"};
   return std::any_of(look.waits.begin(), look.waits.end(), [&](const auto& wait) {
-    const auto& [thread, target] = wait;
+    const auto& thread = wait.first;  // names that a lambda may use, for clang 14, too
+    const auto& target = wait.second;
     const sources::JobProcess* process = look.tree.find(thread.first);
     if (process == nullptr || process->role != sources::JobRole::kRank ||
         thread.first != thread.second ||

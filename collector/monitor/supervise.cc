@@ -106,7 +106,8 @@ class Watch {
       return;
     }
     outcome_.gave_up_waiting = outcome_.gave_up_waiting || (!interrupted_ && looked_);
-    if (!interrupted_ && quiet() <= Seconds(1)) {
+    const bool quiet_before = quiet() > Seconds(1);  // what follows takes time on a busy machine
+    if (!interrupted_ && !quiet_before) {
       tell_of_a_running_job(info.si_code != SI_KERNEL);
     }
     // The terminal sends its signals to the whole foreground group, so the job already has them.
@@ -116,7 +117,7 @@ class Watch {
     }
     // Takes the snapshot before the job unwinds, because afterwards nothing is left to see. An
     // earlier snapshot of the same hang is still valid.
-    if (!interrupted_ && quiet() > Seconds(1) && !looked_ && !led() && !unwinds()) {
+    if (!interrupted_ && quiet_before && !looked_ && !led() && !unwinds()) {
       tell(Occasion::kInterrupted);
     }
     interrupted_ = true;

@@ -26,7 +26,9 @@ from rings import rings  # noqa: E402
 
 TOOL = Path(os.environ.get("DDPDOCTOR", "ddpdoctor")).absolute()
 MODES = ["run", "run", "run in a full spool", "run that is killed", "attach", "attach", "attach to run"]
-LIMIT = 240  # seconds; no run needs more
+LIMIT = 240  # seconds; no run needs more if it gets processor time
+STARVED = 0.1  # part of a time span: longer waits for a processor mean that the machine is busy, not that the job hangs
+MOST_SPANS = 10
 QUIET = {"collective", "point-to-point", "store", "team", "cuda", "cuda-after-fork"}  # what only ranks do
 
 
@@ -42,6 +44,30 @@ def processes_of(mark):
         except OSError:
             pass
     return {pid: state for pid, state in found.items() if state not in "ZX"}
+
+
+def waited_for_processors(pids):
+    """Seconds that their threads were ready and did not run."""
+    total = 0.0
+    for pid in pids:
+        for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+            try:
+                total += int(path.read_text().split()[1]) / 1e9
+            except (OSError, IndexError):
+                pass
+    return total
+
+
+def output_of(process, pids, limit=LIMIT):
+    """What `process` writes until it ends; TimeoutExpired where it does not end although the processes `pids()` had processors."""
+    for _ in range(MOST_SPANS):
+        before = waited_for_processors(pids())
+        try:
+            return process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            if waited_for_processors(pids()) - before < STARVED * limit:
+                break
+    raise subprocess.TimeoutExpired(process.args, limit)
 
 
 def files_below(folder):
@@ -107,7 +133,7 @@ class Run:
 
     def finish(self, place, process, then=None):
         try:
-            out, err = process.communicate(timeout=LIMIT)
+            out, err = output_of(process, lambda: processes_of(place.mark.encode()))
         except subprocess.TimeoutExpired:
             self.problems.append(f"{place.folder.name}: did not end; left are {processes_of(place.mark.encode())}")
             place.end()
@@ -177,7 +203,7 @@ class Run:
             time.sleep(self.chance.random() * 0.3)
             look.send_signal(self.chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
         try:
-            _, err = look.communicate(timeout=LIMIT / 2)
+            _, err = output_of(look, lambda: [look.pid], LIMIT / 2)
         except subprocess.TimeoutExpired:
             self.problems.append(f"attach {pid} did not end")
             look.kill()

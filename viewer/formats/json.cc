@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "collector/model/left_segments.h"
 #include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
 #include "viewer/clock.h"
@@ -330,13 +331,17 @@ Json processes(const model::JobModel& job) {
   return out;
 }
 
-Json coverage(const model::Coverage& known) {
+Json coverage(const model::JobModel& job) {
+  const model::Coverage& known = job.coverage;
   Json out = {{"observed", strings(known.observed)},
               {"unobserved", strings(known.unobserved)},
               {"events_lost", known.events_lost},
               {"warnings", strings(known.warnings)}};
   if (!known.unobserved_ranks.empty()) {
     out["unobserved_ranks"] = known.unobserved_ranks.values();
+  }
+  if (const auto note = model::note_on_left_segments(job)) {
+    out["closing"] = strings({*note});
   }
   return out;
 }
@@ -356,7 +361,7 @@ std::string json(const diagnosis::Diagnosis& diagnosis) {
   report["wait_for"] = wait_for(diagnosis.examination.waits);
   report["stack_diff"] = stack_nodes(diagnosis.stack_diff.roots, 0);
   report["processes"] = processes(diagnosis.job);
-  report["coverage"] = coverage(diagnosis.job.coverage);
+  report["coverage"] = coverage(diagnosis.job);
   return report.dump(1) + "\n";
 }
 

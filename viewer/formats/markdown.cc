@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/model/left_segments.h"
 #include "collector/model/questions.h"
 #include "viewer/clock.h"
 #include "viewer/formats/text_parts.h"
@@ -173,6 +174,9 @@ std::string markdown(const diagnosis::Diagnosis& diagnosis) {
   if (const std::string stacks = stack_block(diagnosis, names, {}); !stacks.empty()) {
     out += "<details><summary>Call stacks by rank</summary>\n\n```text\n" + stacks +
            "```\n\n</details>\n";
+  }
+  if (const auto note = model::note_on_left_segments(diagnosis.job)) {
+    out += fmt::format("\n> note: {}\n", escaped(*note));
   }
   return out;
 }

@@ -10,6 +10,7 @@
 
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/left_segments.h"
 #include "collector/model/questions.h"
 #include "viewer/formats/text_parts.h"
 #include "viewer/layout.h"
@@ -70,19 +71,8 @@ std::string findings_block(const diagnosis::Diagnosis& diagnosis, const FileName
   return out;
 }
 
-}  // namespace
-
-std::string coverage_block(const model::Coverage& coverage, const TextOptions& options) {
-  std::vector<std::string> lines;
-  for (const std::string& sentence : coverage.unobserved) {
-    lines.push_back("not observed: " + one_line(sentence));
-  }
-  if (coverage.events_lost > 0) {
-    lines.push_back(fmt::format("not observed: {} events were lost", coverage.events_lost));
-  }
-  for (const std::string& sentence : coverage.warnings) {
-    lines.push_back("note: " + one_line(sentence));
-  }
+/// Lines in the tone of a warning, wrapped; the first few of them unless all are asked for.
+std::string notes_block(const std::vector<std::string>& lines, const TextOptions& options) {
   const std::size_t shown =
       options.all_findings ? lines.size() : std::min(lines.size(), kMostCoverageLines);
   std::string out;
@@ -96,6 +86,27 @@ std::string coverage_block(const model::Coverage& coverage, const TextOptions& o
     out += fmt::format("… {} more like these: --all\n", lines.size() - shown);
   }
   return out;
+}
+
+}  // namespace
+
+std::string coverage_block(const model::Coverage& coverage, const TextOptions& options) {
+  std::vector<std::string> lines;
+  for (const std::string& sentence : coverage.unobserved) {
+    lines.push_back("not observed: " + one_line(sentence));
+  }
+  if (coverage.events_lost > 0) {
+    lines.push_back(fmt::format("not observed: {} events were lost", coverage.events_lost));
+  }
+  for (const std::string& sentence : coverage.warnings) {
+    lines.push_back("note: " + one_line(sentence));
+  }
+  return notes_block(lines, options);
+}
+
+std::string closing_block(const model::JobModel& job, const TextOptions& options) {
+  const auto note = model::note_on_left_segments(job);
+  return note ? notes_block({"note: " + one_line(*note)}, options) : "";
 }
 
 bool nobody_seen(const model::JobModel& job) {
@@ -156,6 +167,7 @@ std::string text(const diagnosis::Diagnosis& diagnosis, const TextOptions& optio
   if (options.native) {
     blocks.push_back(thread_dump(diagnosis.job, names, options));
   }
+  blocks.push_back(closing_block(diagnosis.job, options));
   std::string out;
   for (const std::string& block : blocks) {
     if (!block.empty()) {

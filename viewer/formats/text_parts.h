@@ -24,6 +24,9 @@ std::string finding_block(const diagnosis::Diagnosis& diagnosis, const detectors
 /// What could not be observed; printed before any verdict.
 std::string coverage_block(const model::Coverage& coverage, const TextOptions& options);
 
+/// What other jobs left on this machine; printed after everything about this job.
+std::string closing_block(const model::JobModel& job, const TextOptions& options);
+
 /// The one line for a job without problems; empty if findings say everything.
 std::string verdict_line(const diagnosis::Diagnosis& diagnosis, const TextOptions& options);
 

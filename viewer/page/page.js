@@ -15,7 +15,7 @@ function jobFacts() {
 }
 
 function drawNotes() {
-  const notes = [...report.coverage.unobserved, ...report.coverage.warnings];
+  const notes = [...report.coverage.unobserved, ...report.coverage.warnings, ...(report.coverage.closing || [])];
   if (report.coverage.events_lost) notes.push(`${report.coverage.events_lost} recorded events were lost`);
   if (report.left_out) notes.push(report.left_out);
   return notes.length ? el("details", {class: "notes", open: report.coverage.unobserved.length > 0 && notes.length < 4},

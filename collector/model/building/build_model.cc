@@ -17,7 +17,6 @@
 #include "collector/model/coverage.h"
 #include "collector/model/environment.h"
 #include "collector/model/kept_segments.h"
-#include "collector/model/left_segments.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
 #include "collector/model/secrets.h"
@@ -349,9 +348,6 @@ JobModel build_model(const std::vector<Look>& looks) {
   job.coverage = coverage_of(job, looks);
   if (other_groups) {
     job.coverage.warnings.push_back(*other_groups);
-  }
-  if (auto note = note_on_left_segments(job); note && !shm_is_nearly_full(job)) {
-    job.coverage.warnings.push_back(std::move(*note));
   }
   const Movement seen = movement(job, collectives_advanced(looks));
   job.progress = seen.progress;

@@ -11,7 +11,6 @@
 #include <array>
 #include <iterator>
 #include <mutex>
-#include <ranges>
 
 namespace ddpdoctor::stacks {
 namespace {
@@ -560,10 +559,10 @@ TorchLayouts torch_layouts(std::string_view version) {
       return renamed == *known;
     };
   };
-  for (const TorchLayout& row : std::views::reverse(kRows)) {
-    if ((layouts.exact == nullptr || !alike(row)(layouts.exact)) &&
-        std::ranges::none_of(layouts.others, alike(row))) {
-      layouts.others.push_back(&row);
+  for (auto row = kRows.rbegin(); row != kRows.rend(); ++row) {  // clang 14 has no views::reverse
+    if ((layouts.exact == nullptr || !alike(*row)(layouts.exact)) &&
+        std::none_of(layouts.others.begin(), layouts.others.end(), alike(*row))) {
+      layouts.others.push_back(&*row);
     }
   }
   return layouts;

@@ -2,6 +2,7 @@
 // Compares our unwinding with programs that know their own stacks
 // (tests/support/stack_programs/known_chains.cc), built with difficult compiler settings, and with
 // libunwind.
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -132,13 +133,16 @@ TEST_P(KnownChains, AreReadWithoutStoppingAnybody) {
 }
 
 TEST_P(KnownChains, AreNeverInferredWhenStoppingIsAllowed) {
-  const ProcessStacks stacks = look(true);
+  // A busy machine may not let a thread halt within the deadline of a stop; a later stop works.
+  ProcessStacks stacks;
+  EXPECT_TRUE(test::eventually([&] {
+    stacks = look(true);
+    return std::none_of(stacks.threads.begin(), stacks.threads.end(), [](const auto& thread) {
+      return std::any_of(thread.frames.begin(), thread.frames.end(),
+                         [](const Frame& frame) { return frame.inferred; });
+    });
+  }));
   expect_chains(stacks);
-  for (const ThreadStack& thread : stacks.threads) {
-    for (const Frame& frame : thread.frames) {
-      EXPECT_FALSE(frame.inferred) << frame.function;
-    }
-  }
 }
 
 /// Program counters of a stopped thread, from our unwinder and from libunwind.

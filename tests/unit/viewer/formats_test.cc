@@ -27,6 +27,30 @@ TEST(Place, IsNotMadeUp) {
   EXPECT_EQ(main_place(finding).file, "");
 }
 
+TEST(WhatOtherJobsLeft, EndsTheReportAndIsNoFinding) {
+  model::JobModel job = hung_job();
+  job.facts.push_back({.rank = {},
+                       .pid = {},
+                       .kind = "shm-segment",
+                       .fields = {{"path", std::string("/dev/shm/torch_1_2")},
+                                  {"bytes", std::int64_t{4096}},
+                                  {"age_seconds", 900.0},
+                                  {"creator_alive", false},
+                                  {"in_use", false}}});
+  const auto diagnosis = diagnosis_of(job, {}, diagnosis::Verdict::kRunning);
+  for (const std::string& report : {text(diagnosis, {}), markdown(diagnosis)}) {
+    const std::size_t note = report.find("note: 1 shared memory segment");
+    ASSERT_NE(note, std::string::npos) << report;
+    EXPECT_GT(note, report.find("stacks of 4 ranks")) << report;
+    EXPECT_EQ(report.find("note:"), note) << report;
+  }
+  const auto coverage = nlohmann::json::parse(json(diagnosis))["coverage"];
+  EXPECT_EQ(coverage["closing"].size(), 1U);
+  EXPECT_EQ(coverage["warnings"].size(), 0U);
+  EXPECT_TRUE(nlohmann::json::parse(sarif(diagnosis, ""))["runs"][0]["results"].empty());
+  EXPECT_EQ(junit(diagnosis).find("<failure"), std::string::npos);
+}
+
 TEST(Sarif, NamesRuleLocationAndFingerprint) {
   const model::JobModel job = hung_job();
   const auto log = nlohmann::json::parse(sarif(diagnosis_of(job, {conditional_barrier()}), "/srv"));
