@@ -22,6 +22,19 @@ namespace {
 constexpr std::string_view kKind = "dataloader-worker-killed";
 constexpr int kBusError = 7;
 
+/// It waits at a queue or pipe of its own: the child that has ended fed that one.
+bool waits_at_own_queue(const model::Thread& thread) {
+  const auto called = called_by_user(thread);
+  const auto in = [&called](std::string_view part) {
+    return std::any_of(called.begin(), called.end(), [part](const model::Frame& frame) {
+      return frame.file.find(part) != std::string::npos;
+    });
+  };
+  return own_user_frame(thread) != nullptr && !in("torch/utils/data/") &&
+         (in("multiprocessing/queues.py") || in("multiprocessing/connection.py") ||
+          in("multiprocessing/synchronize.py"));
+}
+
 /// A worker that was ended by a signal while its rank is running. DataLoader itself ends its
 /// workers with SIGTERM.
 std::optional<Suspect> killed_worker(const graph::Examination& examination,
@@ -33,6 +46,9 @@ std::optional<Suspect> killed_worker(const graph::Examination& examination,
   }
   const model::Process* rank = model::process(examination.job, worker.ppid);
   const model::Thread* main = rank == nullptr ? nullptr : model::main_thread(*rank);
+  if (main != nullptr && waits_at_own_queue(*main)) {
+    return std::nullopt;
+  }
   Suspect suspect = rank == nullptr ? Suspect{} : suspect_in(examination, *rank, main);
   suspect.rank = served_rank(examination.job, worker);
   suspect.process = &worker;

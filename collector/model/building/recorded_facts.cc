@@ -269,6 +269,16 @@ void add_made_segments(JobModel& job, const Recording& recording) {
   }
 }
 
+/// The last lines, which hold the traceback.
+std::string end_of_output(const Recording& recording) {
+  constexpr std::size_t kMost = 8192;
+  std::string text = without_secrets(recording.standard_error);
+  if (text.size() > kMost) {
+    text.erase(0, text.find('\n', text.size() - kMost) + 1);
+  }
+  return text;
+}
+
 /// The store key that a thread waits for, if its frames do not show it: that of the last store call
 /// that has not returned.
 void name_store_key(JobModel& job, const Recording& recording) {
@@ -329,6 +339,12 @@ void add_recorded_facts(JobModel& job, const Recording& recording) {
   }
   add_gpu_facts(job, recording);
   add_made_segments(job, recording);
+  if (recording.forked && recording.rank && !recording.standard_error.empty()) {
+    job.facts.push_back({.rank = recording.rank,
+                         .pid = recording.pid,
+                         .kind = "child-output",
+                         .fields = {{"text", end_of_output(recording)}}});
+  }
   if (!recording.standard_error.empty()) {
     job.logs.push_back({.rank = recording.rank, .text = without_secrets(recording.standard_error)});
   }
