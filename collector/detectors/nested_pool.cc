@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// nested-pool: tasks of a pool wait for the results of tasks that they gave to the same pool. When
+// all its workers wait, nobody is left to compute what they wait for.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/blocked_threads.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "nested-pool";
+
+/// Runs the tasks of an executor or of a pool of multiprocessing.
+bool serves_pool(const model::Thread& thread) {
+  return python_frame_in(thread, "concurrent/futures/thread.py", {"_worker"}) != nullptr ||
+         python_frame_in(thread, "concurrent/futures/process.py", {"_process_worker"}) != nullptr ||
+         python_frame_in(thread, "multiprocessing/pool.py", {"worker"}) != nullptr;
+}
+
+/// Its task waits for the result of another one, without a limit.
+bool waits_for_result(const model::Thread& thread) {
+  if (own_user_frame(thread) == nullptr || !asleep(thread) ||
+      (thread.waits_on && thread.waits_on->limit)) {
+    return false;
+  }
+  const auto called = called_by_user(thread);
+  return std::any_of(called.begin(), called.end(), [](const model::Frame& frame) {
+    const std::string_view function(frame.function);
+    return frame.language == model::Language::kPython &&
+           ((frame.file.ends_with("concurrent/futures/_base.py") &&
+             (function.ends_with("result") || function.ends_with("wait") ||
+              function.ends_with("as_completed"))) ||
+            (frame.file.ends_with("multiprocessing/pool.py") &&
+             (function.ends_with("get") || function.ends_with("wait") ||
+              function.ends_with("next"))));
+  });
+}
+
+/// Whether nobody in its process can end the wait of a thread.
+class Deadlocks {
+ public:
+  explicit Deadlocks(const graph::Examination& examination)
+      : blocked_(blocked_threads(examination)), stuck_(graph::stuck_for_ever(blocked_.nodes)) {}
+
+  [[nodiscard]] bool is_stuck(const model::Process& process, const model::Thread& thread) const {
+    for (std::size_t i = 0; i < blocked_.threads.size(); ++i) {
+      if (blocked_.threads[i].thread == &thread && stuck_[i]) {
+        return true;
+      }
+    }
+    return is_alone(process, thread);
+  }
+
+ private:
+  /// The copy of an executor in a worker that was forked has no thread that hands out its tasks.
+  static bool is_alone(const model::Process& process, const model::Thread& thread) {
+    return !process.rank.has_value() || process.role != model::Role::kRank
+               ? std::none_of(process.threads.begin(), process.threads.end(),
+                              [&thread](const model::Thread& other) {
+                                return &other != &thread &&
+                                       model::innermost_python(other) != nullptr;
+                              })
+               : false;
+  }
+
+  BlockedThreads blocked_;
+  std::vector<bool> stuck_;
+};
+
+/// Every worker of the process waits for a result that only another one could compute.
+std::vector<const model::Thread*> all_waiting(const Deadlocks& deadlocks,
+                                              const model::Process& process) {
+  std::vector<const model::Thread*> workers;
+  for (const model::Thread& thread : process.threads) {
+    if (!serves_pool(thread)) {
+      continue;
+    }
+    if (!waits_for_result(thread) || !deadlocks.is_stuck(process, thread)) {
+      return {};
+    }
+    workers.push_back(&thread);
+  }
+  return workers;
+}
+
+/// Its own rank waits for the pool, or for a thread that does: nothing else of it is of interest.
+bool holds_up_its_rank(const graph::Examination& examination, const model::Process& process) {
+  const auto rank = served_rank(examination.job, process);
+  const graph::Standing* standing = rank ? examination.standing(*rank) : nullptr;
+  return standing != nullptr && !standing->waits_for_ranks() && !standing->on_cpu;
+}
+
+Finding finding_of(const graph::Examination& examination, const model::Process& process,
+                   const std::vector<const model::Thread*>& workers, Confidence still) {
+  Suspect suspect = suspect_in(examination, process, workers.front());
+  suspect.confidence = still == Confidence::kLikely ? Confidence::kCertain : still;
+  suspect.note = "a task of the pool waits here for a task of the same pool";
+  suspect.evidence =
+      fmt::format("{} of process {} {} for results of tasks that no worker is free to run",
+                  workers.size() == 1 ? std::string("the only worker thread")
+                                      : fmt::format("all {} worker threads", workers.size()),
+                  process.pid, workers.size() == 1 ? "waits" : "wait");
+  Finding finding = accuse(examination, kKind, {suspect});
+  finding.summary = fmt::format(
+      "all workers of a pool of {} wait ({}) for tasks that they gave to the same pool{}",
+      who({suspect}), place(suspect.place), and_who_waits(finding));
+  const graph::Standing* standing = suspect.rank ? examination.standing(*suspect.rank) : nullptr;
+  if (standing != nullptr && standing->user.known() &&
+      !graph::same_line(standing->user, suspect.place)) {
+    finding.locations.insert(
+        finding.locations.begin() + std::min<std::ptrdiff_t>(1, std::ssize(finding.locations)),
+        location(*standing, fmt::format("rank {} is waiting for the pool here", *suspect.rank)));
+  }
+  finding.fix =
+      "Call the inner function directly, or submit it to a second pool: a task must not wait for a "
+      "task of its own pool.";
+  return finding;
+}
+
+Findings detect(const graph::Examination& examination) {
+  const auto still = stuck(examination);
+  const auto all = processes(examination.job);
+  const bool any = std::any_of(all.begin(), all.end(), [](const model::Process* process) {
+    return std::any_of(process->threads.begin(), process->threads.end(), serves_pool);
+  });
+  if (!still || !any) {
+    return {};
+  }
+  const Deadlocks deadlocks(examination);
+  Findings findings;
+  for (const model::Process* process : all) {
+    const auto workers = alive(*process) && holds_up_its_rank(examination, *process)
+                             ? all_waiting(deadlocks, *process)
+                             : std::vector<const model::Thread*>{};
+    if (!workers.empty()) {
+      findings.push_back(finding_of(examination, *process, workers, *still));
+    }
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector nested_pool;
+const Detector nested_pool{
+    .kind = kKind,
+    .title = "Tasks of a pool wait for tasks of the same pool",
+    .explanation =
+        R"(What you see: one rank waits for the result of a ThreadPoolExecutor or pool; the others wait for that rank. With fewer tasks, or
+more workers, it works.
+
+Why: a task submits another task to the pool it runs in, and waits for it. When every worker does so, no worker is free to run the
+inner tasks.
+
+How ddpdoctor knows: every worker thread of the process is in result() or get() inside a task, none has a timeout, and no other
+thread of the process can act.
+
+Fix:
+    - return pool.submit(leaf, x).result()
+    + return leaf(x))",
+    .detect = detect,
+    .specificity = kMechanism,
+};
+
+}  // namespace ddpdoctor::detectors
