@@ -12,6 +12,7 @@
 #include "collector/detectors/evidence/polled_store.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/evidence/store_keys.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -124,9 +125,12 @@ std::string_view stem(std::string_view key) {
 }
 
 /// A user line that sets this key.
-std::optional<model::CallSite> setter(const model::JobModel& job, std::string_view key) {
+std::optional<KeySetter> setter(const model::JobModel& job, std::string_view key) {
   if (key.empty()) {
     return std::nullopt;
+  }
+  if (auto found = setter_by_string(job, key)) {
+    return found;
   }
   const auto names_it = [&](const std::string& line) {
     const auto words = program::words_in(line);
@@ -139,7 +143,7 @@ std::optional<model::CallSite> setter(const model::JobModel& job, std::string_vi
                         text.find(".add(") != std::string::npos ||
                         text.find(".compare_set(") != std::string::npos;
       if (sets && (text.find(stem(key)) != std::string::npos || names_it(text))) {
-        return model::CallSite{.file = file, .line = number, .function = {}};
+        return KeySetter{.where = {.file = file, .line = number, .function = {}}};
       }
     }
   }
@@ -202,30 +206,43 @@ Finding nobody_sets(const graph::Examination& examination, const std::string& ke
   Finding finding;
   finding.kind = kKind;
   const auto set_at = setter(examination.job, key);
-  const model::RankSet elsewhere = ranks_elsewhere(examination);
-  finding.culprits = set_at && !elsewhere.empty() ? elsewhere : waiters;
+  model::RankSet elsewhere = ranks_elsewhere(examination);
   finding.confidence = sure;
-  const std::string name = key.empty() ? std::string("a key") : fmt::format("the key {}", key);
+  if (elsewhere.empty()) {  // who has gone past the line waits for those who need the key
+    elsewhere = model::all_ranks(examination.job).minus(waiters);
+    const bool nobody_can = set_at && !elsewhere.empty() && sure == Confidence::kLikely;
+    finding.confidence = nobody_can ? Confidence::kCertain : sure;
+  }
+  finding.culprits = set_at && !elsewhere.empty() ? elsewhere : waiters;
   const graph::Standing* first = examination.standing(waiters.front());
+  const std::string written = as_written(examination.job, key, *first);
+  const std::string name = key.empty() ? std::string("a key")
+                           : written == key
+                               ? fmt::format("the key {}", key)
+                               : fmt::format("the key {} ({} in the store)", written, key);
   const std::string place_of_wait = place(first->user);
   finding.locations.push_back(
       location(first->user, waiters, waiting_here(examination.job, waiters, "for " + name)));
   if (set_at) {
     finding.locations.push_back(
-        location(*set_at, elsewhere, fmt::format("{} is set here; this line has not run", name)));
+        location(set_at->where, elsewhere,
+                 fmt::format("the key {} is set here; this line has not run for it", written)));
     std::rotate(finding.locations.begin(), finding.locations.begin() + (elsewhere.empty() ? 0 : 1),
                 finding.locations.end());
+    for (const model::CallSite& guard : set_at->guards) {
+      finding.locations.push_back(location(guard, {}, "this test decides whether it is set"));
+    }
   }
   finding.waiting = waiting_ranks(examination).united(waiters).minus(finding.culprits);
   finding.summary =
       fmt::format("{} {} in the store ({}) for {}, which no rank has set", said(waiters),
                   waiters.size() == 1 ? "is waiting" : "are waiting", place_of_wait, name);
-  finding.fix =
-      set_at ? fmt::format("Run {} before the other ranks wait for {}.", place(*set_at), name)
-             : fmt::format(
-                   "Set {} on one rank before this line (compare the spelling of the "
-                   "key), or do not wait for it.",
-                   name);
+  finding.fix = set_at ? fmt::format("Run {} before the other ranks wait for the key {}.",
+                                     place(set_at->where), written)
+                       : fmt::format(
+                             "Set {} on one rank before this line (compare the spelling of the "
+                             "key), or do not wait for it.",
+                             name);
   add_whereabouts(finding, examination, waiters.united(elsewhere));
   if (!key.empty()) {
     finding.details["key"] = key;

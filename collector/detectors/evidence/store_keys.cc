@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/store_keys.h"
+
+#include <algorithm>
+#include <array>
+
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/expressions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kMostGuards = 2;
+
+/// "plan/", "/part" of `plan/{step}/part`: what is certain, in order.
+std::vector<std::string_view> certain_parts(std::string_view literal) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t open = literal.find('{');
+    const std::size_t close = open == literal.npos ? open : literal.find('}', open);
+    parts.push_back(literal.substr(0, close == literal.npos ? close : open));
+    if (close == literal.npos) {
+      return parts;
+    }
+    literal.remove_prefix(close + 1);
+  }
+}
+
+bool fits(std::string_view text, const std::vector<std::string_view>& parts) {
+  if (parts.size() == 1) {
+    return text == parts.front();
+  }
+  if (!text.starts_with(parts.front())) {
+    return false;
+  }
+  std::size_t at = parts.front().size();
+  for (std::size_t i = 1; i + 1 < parts.size(); ++i) {
+    const std::size_t next = text.find(parts[i], at);
+    if (next == text.npos) {
+      return false;
+    }
+    at = next + parts[i].size();
+  }
+  return text.size() > at && text.substr(at).ends_with(parts.back());
+}
+
+/// The strings of a statement, without their quotes.
+std::vector<std::string_view> strings_in(std::string_view statement) {
+  std::vector<std::string_view> out;
+  for (std::size_t open = statement.find_first_of("'\""); open != statement.npos;) {
+    const std::size_t close = statement.find(statement[open], open + 1);
+    if (close == statement.npos) {
+      break;
+    }
+    out.push_back(statement.substr(open + 1, close - open - 1));
+    open = statement.find_first_of("'\"", close + 1);
+  }
+  return out;
+}
+
+bool sets_a_key(std::string_view line) {
+  constexpr std::array<std::string_view, 3> kSetters = {".set(", ".add(", ".compare_set("};
+  return std::any_of(kSetters.begin(), kSetters.end(),
+                     [line](std::string_view call) { return line.find(call) != line.npos; });
+}
+
+/// The only line that calls a function; unknown when none or several do.
+model::CallSite only_call_of(const model::JobModel& job, std::string_view function) {
+  model::CallSite found;
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [number, text] : lines) {
+      const std::size_t at = text.find(function);
+      const bool near = at != text.npos && text.find("def ") == text.npos &&
+                        text.find('(', at) == at + function.size();
+      if (!near) {
+        continue;
+      }
+      if (found.known()) {
+        return {};
+      }
+      found = {.file = file, .line = number, .function = {}};
+    }
+  }
+  return found;
+}
+
+/// Tests on the way to a line of a function, and to the call of that function.
+void add_guards(const model::JobModel& job, const model::CallSite& site,
+                std::vector<model::CallSite>& guards) {
+  for (const program::Block& block :
+       program::deciding_branches(lines_of(job, site.file), site.line)) {
+    if (!is_loop(block) && guards.size() < kMostGuards) {
+      guards.push_back({.file = site.file, .line = block.line, .function = {}});
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view written_part(std::string_view key, std::string_view literal) {
+  const auto parts = certain_parts(literal);
+  const bool says_something = std::any_of(parts.begin(), parts.end(),
+                                          [](std::string_view part) { return part.size() > 1; });
+  for (std::size_t start = 0; says_something && start < key.size();) {
+    if (fits(key.substr(start), parts)) {
+      return key.substr(start);
+    }
+    const std::size_t slash = key.find('/', start);
+    start = slash == key.npos ? key.size() : slash + 1;
+  }
+  return {};
+}
+
+std::string as_written(const model::JobModel& job, const std::string& key,
+                       const graph::Standing& waiter) {
+  for (const model::CallSite& site : waiter.callers) {
+    const std::string statement = program::statement_at(lines_of(job, site.file), site.line);
+    for (const std::string_view literal : strings_in(statement)) {
+      if (const auto part = written_part(key, literal); !part.empty()) {
+        return std::string(part);
+      }
+    }
+  }
+  return key;
+}
+
+std::optional<KeySetter> setter_by_string(const model::JobModel& job, std::string_view key) {
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [number, text] : lines) {
+      const auto strings = sets_a_key(text) ? strings_in(text) : std::vector<std::string_view>{};
+      if (std::none_of(strings.begin(), strings.end(), [key](std::string_view literal) {
+            return !written_part(key, literal).empty();
+          })) {
+        continue;
+      }
+      const std::string function(function_around(lines, number));
+      KeySetter out{.where = {.file = file, .line = number, .function = function}};
+      add_guards(job, out.where, out.guards);
+      if (const auto call = function.empty() ? model::CallSite{} : only_call_of(job, function);
+          call.known()) {
+        add_guards(job, call, out.guards);
+      }
+      return out;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddpdoctor::detectors

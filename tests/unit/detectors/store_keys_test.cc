@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/store_keys.h"
+
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+TEST(StoreKeys, AStringStandsForTheEndOfAKey) {
+  EXPECT_EQ(written_part("sched/plan/2", "plan/{step}"), "plan/2");
+  EXPECT_EQ(written_part("sched/plan/2", "plan/2"), "plan/2");
+  EXPECT_EQ(written_part("a/b/plan/2/done", "plan/{step}/done"), "plan/2/done");
+  EXPECT_EQ(written_part("sched/plan/2", "plans/{step}"), "");
+  EXPECT_EQ(written_part("sched/plan/2", "{step}"), "");
+  EXPECT_EQ(written_part("sched/replan/2", "plan/{step}"), "");
+}
+
+TEST(StoreKeys, TheKeyOfAPrefixStoreIsNamedAsTheSourceNamesIt) {
+  JobBuilder builder = job().ranks(2);
+  builder.source("/srv/hand.py",
+                 "class Hand:\n    def publish(self, step):\n"
+                 "        self.store.set(f'plan/{step}', 'x')\n\n    def fetch(self, step):\n"
+                 "        return self.store.get(f'plan/{step}')\n");
+  builder.source("/srv/train.py", "for s in range(4):\n    if s % 4 != 2:\n        h.publish(s)\n");
+  builder.stack(0, kInBarrier);
+  builder.stack(1, "native:c10d::TCPStore::doWait@libtorch_cpu.so | py:fetch@/srv/hand.py:6");
+  builder.waits(1, {.kind = "store-key", .target = "sched/plan/2", .detail = {}});
+  const auto findings = asked("store-wait", builder.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_NE(findings[0].summary.find("the key plan/2 (sched/plan/2 in the store)"),
+            std::string::npos)
+      << findings[0].summary;
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+  EXPECT_EQ(findings[0].locations.at(0).file, "/srv/hand.py");
+  EXPECT_TRUE(std::any_of(
+      findings[0].locations.begin(), findings[0].locations.end(),
+      [](const Location& one) { return one.file == "/srv/train.py" && one.line == 2; }));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
