@@ -1,15 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sharded unit (FSDP, ZeRO-3) runs on some ranks only: they gather its parameters, and the others
 // never join.
+#include <optional>
+#include <set>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
+#include "collector/detectors/paths/deciding_origin.h"
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/program/questions/deciding.h"
 
 namespace ddpdoctor::detectors {
 namespace {
+
+constexpr std::size_t kMostCalls = 64;  // of a rank, newest first: the modules of a step
+
+/// A test before a module that each rank answers by itself.
+struct OwnChoice {
+  model::CallSite where;
+  std::string_view by;  // "random state"
+};
+
+/// Around the lines on which the ranks gathered parameters of late.
+std::optional<OwnChoice> own_choice(const graph::Examination& examination, const Parting& parting) {
+  std::set<model::CallSite> asked;
+  for (const Side* side : {&parting.odd, &parting.rest}) {
+    const auto& calls = examination.history.calls(parting.group, side->ranks.front());
+    const std::size_t first = calls.size() > kMostCalls ? calls.size() - kMostCalls : 0;
+    for (std::size_t i = calls.size(); i > first; --i) {
+      for (const model::CallSite& site : graph::callers_of(*calls[i - 1])) {
+        if (!asked.insert(site).second) {
+          continue;
+        }
+        for (const program::Block& block :
+             program::deciding_branches(lines_of(examination.job, site.file), site.line)) {
+          const model::CallSite where{
+              .file = site.file, .line = block.line, .function = site.function};
+          const auto source =
+              is_loop(block)
+                  ? program::Source::kUnknown
+                  : origin_of(examination.job, Test{.where = where, .condition = block.condition})
+                        .source;
+          if (is_each_ranks_own(source)) {
+            return OwnChoice{.where = where, .by = decider(source)};
+          }
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void tell_choice(const OwnChoice& choice, Finding& finding) {
+  finding.summary += fmt::format("; each rank decides by its own {} ({}) which modules run",
+                                 choice.by, line_of(choice.where));
+  finding.locations.insert(
+      finding.locations.begin(),
+      location(choice.where, {}, fmt::format("the {} of each rank decides here", choice.by)));
+  finding.fix = fmt::format(
+      "Make the decision at {} the same on all ranks: draw from a generator with one seed for all, "
+      "or broadcast the "
+      "decision of rank 0.",
+      line_of(choice.where));
+}
 
 Findings detect(const graph::Examination& examination) {
   return findings_with(
@@ -24,6 +81,9 @@ Findings detect(const graph::Examination& examination) {
             "Run the module ({}) on every rank. If a batch has no input for it, use a dummy input "
             "and add 0 * output to the loss.",
             line_of(parting.rest.site()));
+        if (const auto choice = own_choice(examination, parting)) {
+          tell_choice(*choice, finding);
+        }
       });
 }
 

@@ -19,6 +19,19 @@ program::Origin origin_of(const model::JobModel& job, const Branch& branch) {
              : origin_of(job, Test{.where = branch.where, .condition = branch.condition});
 }
 
+bool is_each_ranks_own(program::Source source) {
+  switch (source) {
+    case program::Source::kFiles:
+    case program::Source::kRandom:
+    case program::Source::kClock:
+    case program::Source::kCache:
+    case program::Source::kException:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string_view decider(program::Source source) {
   switch (source) {
     case program::Source::kUniform:

@@ -18,4 +18,8 @@ program::Origin origin_of(const model::JobModel& job, const Test& test);
 /// known.
 std::string_view decider(program::Source source);
 
+/// Each rank answers by itself, whatever its data: a draw, the clock, a file, a cache, an
+/// exception.
+bool is_each_ranks_own(program::Source source);
+
 }  // namespace ddpdoctor::detectors

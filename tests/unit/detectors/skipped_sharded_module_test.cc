@@ -103,5 +103,26 @@ TEST(SkippedShardedModule, IsWhyGathersOfTwoLinesDifferInSize) {
                   .empty());
 }
 
+TEST(SkippedShardedModule, NamesTheDrawOfEachRankThatSkipsLayers) {
+  constexpr const char* kDrop =
+      "import random\n\ndef forward(x):\n    for layer in layers:\n"
+      "        if random.random() < 0.3:\n            continue\n        x = layer(x)\n\n"
+      "def main():\n    for i in range(50):\n        forward(i).backward()\n";
+  const auto told = [](const std::string& source) {
+    JobBuilder builder = job();
+    builder.ranks(2).source(kTrain, source);
+    const std::string inside = at("forward", "x = layer") + " | " + at("main", "forward(i)");
+    builder.stack(0, kGather + inside);
+    builder.stack(1, in("all_reduce", at("main", "forward(i)")));
+    builder.call(kAll, {.operation = "all_gather_into_tensor",
+                        .site = "forward@/srv/train.py:7 | main@/srv/train.py:11"});
+    return asked("skipped-sharded-module", builder.build());
+  };
+  const Findings drawn = told(kDrop);
+  ASSERT_EQ(drawn.size(), 1U);
+  EXPECT_EQ(drawn[0].locations.at(0).line, 5);
+  EXPECT_NE(drawn[0].summary.find("random state"), std::string::npos) << drawn[0].summary;
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
