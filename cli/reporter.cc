@@ -41,8 +41,27 @@ void say_where_and_when(model::JobModel& job) {
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// What was foreseen, for the report of the end: by then the loops and their lengths are gone.
+model::Fact fact_of(const detectors::Finding& ahead) {
+  model::Fact fact{.rank = {}, .pid = {}, .kind = "foreseen", .fields = {}};
+  fact.fields["of"] = ahead.kind;
+  std::vector<std::string> ranks;
+  for (const model::Rank rank : ahead.culprits) {
+    ranks.push_back(std::to_string(rank));
+  }
+  fact.fields["ranks"] = std::move(ranks);
+  fact.fields["summary"] = ahead.summary;
+  if (!ahead.locations.empty()) {
+    const detectors::Location& where = ahead.locations.front();
+    fact.fields["file"] = where.file;
+    fact.fields["line"] = std::int64_t{where.line};
+    fact.fields["function"] = where.function;
+  }
+  return fact;
+}
+
 /// A warning about the future of a running job: only one line, because the job continues.
-bool warn(const model::JobModel& job) {
+std::optional<model::Fact> warn(const model::JobModel& job) {
   const diagnosis::Diagnosis diagnosis = diagnosis::diagnose(job);
   const auto ahead = std::find_if(
       diagnosis.findings.begin(), diagnosis.findings.end(), [](const detectors::Finding& finding) {
@@ -50,11 +69,11 @@ bool warn(const model::JobModel& job) {
         return (finding.ahead || leak) && finding.confidence != detectors::Confidence::kPossible;
       });
   if (ahead == diagnosis.findings.end()) {
-    return false;
+    return std::nullopt;
   }
   fmt::print(stderr, "\nddpdoctor: {} ({}), if nothing changes: {}\n", ahead->kind,
              detectors::confidence_name(ahead->confidence), ahead->summary);
-  return true;
+  return fact_of(*ahead);
 }
 
 std::set<pid_t> rank_pids(const model::JobModel& job) {
@@ -91,9 +110,14 @@ Reporter::Reporter(const ReportOptions& options)
 
 monitor::Opinion Reporter::hear(model::JobModel job, monitor::Occasion occasion) {
   if (occasion == monitor::Occasion::kAhead) {
-    return {.finding = warn(job), .hang = false};
+    const auto said = warn(job);
+    foreseen_ = said ? said : foreseen_;
+    return {.finding = said.has_value(), .hang = false};
   }
   auto kept = std::make_unique<model::JobModel>(std::move(job));
+  if (foreseen_ && kept->ended) {
+    kept->facts.push_back(*foreseen_);
+  }
   say_where_and_when(*kept);
   const diagnosis::Diagnosis diagnosis = diagnosis::diagnose_hosts(*kept);
   const monitor::Opinion opinion{

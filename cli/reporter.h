@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -59,6 +60,7 @@ class Reporter {
 
   const ReportOptions& options_;
   Show show_;
+  std::optional<model::Fact> foreseen_;  // what was said of the job while it ran
   std::string said_;
   std::string summary_;      // of the finding reported last
   std::string suspicion_;    // the last uncertain finding during a hang, as text

@@ -11,6 +11,8 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/foreseen.h"
+#include "collector/detectors/partings/loop_bound.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
@@ -106,6 +108,8 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   finding.fix = kEqualSteps;
   if (explanation.loop->shadowed) {
     tell_join(explanation, finding);
+  } else if (const auto bound = unlike_bound(examination.job, explanation.loop->where, parting)) {
+    tell_bound(*bound, finding);
   }
   if (const auto around = what_may_swallow(examination.job, parting.rest.path)) {
     finding.confidence = at_most(finding.confidence, Confidence::kLikely);
@@ -131,6 +135,9 @@ Findings detect(const graph::Examination& examination) {
                                     });
   if (auto ahead = uneven_ahead(examination)) {
     findings.push_back(std::move(*ahead));
+  }
+  if (auto came_true = foreseen_uneven(examination); came_true && findings.empty()) {
+    findings.push_back(std::move(*came_true));
   }
   return findings.empty() ? unseen_findings(examination, "uneven-inputs") : findings;
 }
