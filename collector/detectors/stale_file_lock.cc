@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/held_path.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -185,7 +186,17 @@ bool nobody_works(const graph::Examination& examination) {
 struct Waiter {
   Suspect suspect;
   std::optional<std::string> path;
+  std::optional<HeldPath> held;
 };
+
+/// In the words by which a recording keeps a value.
+void add_value(const Waiter& waiter, std::vector<Evidence>& evidence) {
+  if (waiter.held) {
+    evidence.push_back(
+        {.rank = waiter.suspect.rank,
+         .text = fmt::format("`{}` is '{}'", waiter.held->expression, waiter.held->path)});
+  }
+}
 
 std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
                                        const model::Process& process) {
@@ -200,7 +211,11 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
       (fact->flag("held").value_or(false) || !fact->flag("exists").value_or(true))) {
     return std::nullopt;  // a process works under that lock: the wait will end
   }
-  const auto path = lock_path(*main, fact);
+  auto path = lock_path(*main, fact);
+  const auto held = path ? std::nullopt : held_path(examination.job, process, *main);
+  if (held) {
+    path = held->path;
+  }
   Suspect suspect = suspect_in(examination, process, main);
   const bool ownerless =
       fact != nullptr && fact->flag("exists").value_or(false) && fact->flag("held") == false;
@@ -221,7 +236,7 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
   suspect.evidence = fmt::format(
       "process {} waits for the lock file {}{}{}", process.pid, path.value_or("(path unknown)"),
       fact != nullptr ? age_of(*fact) : "", ownerless ? "; no process holds it" : "");
-  return Waiter{.suspect = std::move(suspect), .path = path};
+  return Waiter{.suspect = std::move(suspect), .path = path, .held = held};
 }
 
 /// "the lock file /a/lock", "2 lock files", "a lock file".
@@ -236,8 +251,10 @@ std::string files_said(const std::set<std::string>& paths) {
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   std::map<std::string, std::set<std::string>> paths_at;  // by the line of the waiting ranks
+  std::map<std::string, std::vector<Evidence>> values_at;
   for (const model::Process* process : processes(examination.job)) {
     if (auto waiter = waits_for_nobody(examination, *process)) {
+      add_value(*waiter, values_at[place(waiter->suspect.place)]);
       if (waiter->path) {
         paths_at[place(waiter->suspect.place)].insert(*waiter->path);
       }
@@ -250,6 +267,8 @@ Findings detect(const graph::Examination& examination) {
     const std::string where = place(there.front().place);
     const std::set<std::string>& paths = paths_at[where];
     const bool unsure = finding.confidence == Confidence::kPossible;
+    finding.evidence.insert(finding.evidence.end(), values_at[where].begin(),
+                            values_at[where].end());
     finding.summary =
         fmt::format("{} {} ({}) for {}, which {}{}", who(there),
                     finding.culprits.size() > 1 ? "wait" : "waits", where, files_said(paths),

@@ -247,8 +247,12 @@ void drop_idle_values(std::vector<Fact>& facts) {
       ++seen.count;
     }
   }
+  // A rank may wait for that file, and be the only one that holds its path.
+  const auto names_a_file = [](const Fact& fact) {
+    return fact.text("value").value_or("").starts_with("'/");
+  };
   std::erase_if(facts, [&](const Fact& fact) {
-    if (!is_held(fact)) {
+    if (!is_held(fact) || names_a_file(fact)) {
       return false;
     }
     const Seen& seen = all[key_of(fact)];

@@ -150,5 +150,34 @@ TEST(StaleFileLock, IsOnlyPossibleWhileAnotherRankMayHoldTheLock) {
                        .build())));
 }
 
+TEST(StaleFileLock, NamesAPathThatTheLocksObjectHolds) {
+  const auto told =
+      job()
+          .ranks(2)
+          .source("/srv/lock.py",
+                  "class Lock:\n    def __enter__(self):\n        while True:\n"
+                  "            try:\n"
+                  "                self.fd = os.open(self.path, os.O_CREAT | os.O_EXCL)\n"
+                  "                return self\n            except FileExistsError:\n"
+                  "                time.sleep(1)\n")
+          .stack(0, kInBarrier)
+          .stack(1, "native:clock_nanosleep@libc.so.6 | py:Lock.__enter__@/srv/lock.py:8")
+          .fact("value",
+                {{"role", std::string("held")},
+                 {"file", std::string("/srv/lock.py")},
+                 {"line", std::int64_t{8}},
+                 {"function", std::string("Lock.__enter__")},
+                 {"at", std::int64_t{8}},
+                 {"expression", std::string("self.path")},
+                 {"value", std::string("'/cache/vocab.lck'")},
+                 {"state", std::string("known")}},
+                1)
+          .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("the lock file /cache/vocab.lck"), std::string::npos)
+      << findings[0].summary;
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
