@@ -93,8 +93,8 @@ void tell_whereabouts(const graph::Examination& examination, const model::RankSe
                                "or bound it with a timeout.",
                                statement_or(examination.job, standing->user),
                                line_of(standing->user), standing->rank);
-    if (waited && waited->loop.known()) {
-      finding.locations.push_back(location(waited->loop, {}, "it is sleeping in this loop"));
+    if (waited) {
+      add_places(*waited, finding);
     }
     tell_holder(examination, *standing, finding);
   }

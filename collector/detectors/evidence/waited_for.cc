@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/lost_release.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/wording.h"
@@ -51,8 +52,9 @@ constexpr std::string_view kMeet =
     "Check the thread that has not reached this Barrier: it may have failed. Pass a timeout to "
     "wait().";
 constexpr std::string_view kRelease =
-    "Use `with` for this lock: the thread that acquired it did not release it (an exception, or "
-    "the same thread acquired it twice).";
+    "Find the way on which this lock is acquired and not released (a return or an exception "
+    "between "
+    "acquire() and release(), or acquired twice): `with` releases it on each.";
 constexpr std::string_view kResult =
     "Check why the task of this Future does not finish, and call result(timeout=…).";
 
@@ -152,6 +154,21 @@ std::optional<WaitedFor> end_of_loop(const model::JobModel& job, const graph::St
       .loop = {.file = standing.user.file, .line = loop->line, .function = standing.user.function}};
 }
 
+WaitedFor release_of_lock(const model::JobModel& job, const model::Thread& thread) {
+  WaitedFor out{.doing = "waiting for a lock", .advice = std::string(kRelease)};
+  const model::Frame* at = model::innermost_python(thread);
+  const auto lock = wanted_lock(job, thread);
+  const auto left =
+      lock && at != nullptr ? leaves_without_release(lines_of(job, at->file), *lock) : std::nullopt;
+  if (left) {
+    out.leaves = {.file = at->file, .line = *left, .function = {}};
+    out.advice = fmt::format(
+        "Release {} before line {} of {} leaves the function; `with {}` does so on every way out.",
+        *lock, *left, base::file_name(at->file), *lock);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<WaitedFor> waited_for(const model::JobModel& job, const graph::Standing& standing) {
@@ -174,13 +191,20 @@ std::optional<WaitedFor> waited_for(const model::JobModel& job, const graph::Sta
         return WaitedFor{.doing = std::string(primitive->doing),
                          .advice = std::string(primitive->advice)};
       }
-      return waits_for_private_lock(job, thread)
-                 ? std::optional(
-                       WaitedFor{.doing = "waiting for a lock", .advice = std::string(kRelease)})
-                 : std::nullopt;
+      return waits_for_private_lock(job, thread) ? std::optional(release_of_lock(job, thread))
+                                                 : std::nullopt;
     }
     default:
       return std::nullopt;
+  }
+}
+
+void add_places(const WaitedFor& waited, Finding& finding) {
+  if (waited.loop.known()) {
+    finding.locations.push_back(location(waited.loop, {}, "it is sleeping in this loop"));
+  }
+  if (waited.leaves.known()) {
+    finding.locations.push_back(location(waited.leaves, {}, "leaves with the lock taken"));
   }
 }
 
