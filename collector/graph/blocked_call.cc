@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collector/graph/activity_rules.h"
+#include "collector/graph/thread_calls.h"
 #include "collector/model/building/polled_calls.h"
 #include "collector/model/questions.h"
 
@@ -339,8 +340,10 @@ std::optional<BlockedCall> call_without_python(const model::Process& process,
   return call;
 }
 
-void complete_from_history(BlockedCall& call, Activity activity, model::Rank rank,
-                           const model::JobModel& job, const History& history) {
+void complete_from_history(BlockedCall& call, const Standing& where, const model::JobModel& job,
+                           const History& history) {
+  const Activity activity = where.activity;
+  const model::Rank rank = where.rank;
   if (activity == Activity::kPointToPoint) {
     const Calls& all = history.point_to_point(rank);
     if (!all.empty()) {
@@ -357,7 +360,12 @@ void complete_from_history(BlockedCall& call, Activity activity, model::Rank ran
   if (call.group.empty() && (of_ddp || job.groups.size() == 1)) {
     call.group = world_group(job);
   }
+  const bool told_by_frames = activity == Activity::kCollective && !call.operation.empty();
   const model::CollectiveCall* record = newest_record(call, rank, history);
+  if (record != nullptr && told_by_frames && where.thread != nullptr &&
+      !may_have_called(*where.thread, *record)) {
+    record = open_call_of(*where.thread, history.calls(record->group, rank));
+  }
   if (record == nullptr) {
     call.group = call.group.empty() ? world_group(job) : call.group;
     return;

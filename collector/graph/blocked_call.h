@@ -22,9 +22,9 @@ std::optional<BlockedCall> call_without_python(const model::Process& process,
                                                const model::Thread& thread);
 
 /// Fills what the stack did not show from the rank's newest matching record: sequence number,
-/// group, operation, shape.
-void complete_from_history(BlockedCall& call, Activity activity, model::Rank rank,
-                           const model::JobModel& job, const History& history);
+/// group, operation, shape. `where`: the rank and the thread that is in the call.
+void complete_from_history(BlockedCall& call, const Standing& where, const model::JobModel& job,
+                           const History& history);
 
 /// Makes a blocked call of a recorded call.
 BlockedCall blocked_in(const model::CollectiveCall& record);

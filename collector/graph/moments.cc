@@ -158,10 +158,15 @@ bool in_waiting_loop(const program::SourceText& lines, int line) {
 
 /// It has failed for so long that the next attempt does not count as work in progress.
 bool fails_for_long(const model::JobModel& job, const model::Thread& thread) {
-  const model::Frame* user = model::user_frame(thread);
-  const auto lines = user == nullptr ? job.sources.end() : job.sources.find(user->file);
-  return job.seconds_without_progress.value_or(0) >= kMoment && lines != job.sources.end() &&
-         program::retry_loop(lines->second, user->line).has_value();
+  if (job.seconds_without_progress.value_or(0) < kMoment) {
+    return false;
+  }
+  const auto frames = model::user_frames(thread);
+  return std::any_of(frames.begin(), frames.end(), [&job](const model::Frame* frame) {
+    const auto lines = job.sources.find(frame->file);
+    return lines != job.sources.end() &&
+           program::retry_loop(lines->second, frame->line).has_value();
+  });
 }
 
 /// `frame` is the user's, and no loop around it waits. Code that was typed ("<string>") has no

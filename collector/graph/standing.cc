@@ -257,7 +257,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
     if (result.activity == Activity::kDdpForward && result.call->operation.empty()) {
       result.call->operation = "broadcast";
     }
-    complete_from_history(*result.call, result.activity, result.rank, context.job, context.history);
+    complete_from_history(*result.call, result, context.job, context.history);
   }
   if (const stacks::Frame* user = model::user_frame(thread)) {
     result.user = model::call_site(*user);

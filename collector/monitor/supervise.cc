@@ -41,6 +41,13 @@ constexpr double kJustNow = 1;  // second; processes that ended since then were 
 // factor by which the interval grows between snapshots of a job without progress and without a
 // finding
 constexpr double kPatience = 2;
+// A retry that has failed for a minute counts as a hang: a snapshot is taken right after a minute.
+constexpr double kNoPause = 61;  // seconds
+
+double next_look_after(double seconds) {
+  const double later = seconds * kPatience;
+  return seconds < kNoPause && later > kNoPause ? kNoPause : later;
+}
 
 sigset_t watched_signals() {
   sigset_t set;
@@ -220,7 +227,7 @@ class Watch {
       proof_due_.reset();
       prove();
     } else if (quiet().count() >= next_suspicion_ && !led() && !awaited()) {
-      next_suspicion_ *= kPatience;
+      next_suspicion_ = next_look_after(next_suspicion_);
       looked_ = true;
       consider(Occasion::kSuspected);
     } else {

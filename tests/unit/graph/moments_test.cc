@@ -60,5 +60,27 @@ TEST(Moments, AWhileLoopThatReadsOnComesToTheEndOfTheFile) {
   EXPECT_FALSE(for_a_moment("f.read() != b''"));
 }
 
+/// Asleep in a function that an except clause of a retry loop calls.
+model::JobModel tries_again(double seconds) {
+  return job()
+      .ranks(1)
+      .source("/srv/remote.py",
+              "def pause(k):\n    time.sleep(2)\n\ndef load(path):\n    for k in range(200):\n"
+              "        try:\n            return read(path)\n        except OSError:\n"
+              "            pause(k)\n")
+      .stack(0, "native:clock_nanosleep | py:pause@/srv/remote.py:2 | py:load@/srv/remote.py:9")
+      .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = 1.5})
+      .seconds_without_progress(seconds)
+      .build();
+}
+
+TEST(Moments, WhatHasFailedForAMinuteIsNoPauseWhereverItSleeps) {
+  const auto for_a_moment = [](const model::JobModel& told) {
+    return waits_for_a_moment(told, model::rank_process(told, 0)->threads.front());
+  };
+  EXPECT_TRUE(for_a_moment(tries_again(20)));
+  EXPECT_FALSE(for_a_moment(tries_again(61)));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::graph

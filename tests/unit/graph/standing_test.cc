@@ -369,5 +369,28 @@ TEST(Standing, WithoutPythonAFunctionOfTheUsersIsNoCollective) {
   EXPECT_FALSE(call_without_python(process, process.threads[0]));
 }
 
+TEST(Standing, ARecordOfAnotherThreadIsNotTheCallOfThisOne) {
+  const auto told = job()
+                        .ranks(2)
+                        .stack(kAll,
+                               "native:c10d::Work::wait@libtorch_cpu.so | "
+                               "py:all_reduce@/v/torch/distributed/distributed_c10d.py:3000 | "
+                               "py:step@/srv/train.py:5 | py:main@/srv/train.py:13")
+                        .all_reduce(kAll, 1, 8, "step@/srv/train.py:5 | main@/srv/train.py:13")
+                        .call(0, {.operation = "all_reduce",
+                                  .sequence = 2,
+                                  .site = "step@/srv/train.py:5 | main@/srv/train.py:13",
+                                  .state = model::CallState::kStarted})
+                        .call(0, {.operation = "barrier",
+                                  .sequence = 3,
+                                  .site = "loop@/srv/saver.py:11",
+                                  .state = model::CallState::kStarted})
+                        .build();
+  const auto standing = standings(told).front();
+  ASSERT_TRUE(standing.call);
+  EXPECT_EQ(standing.call->operation, "all_reduce");
+  EXPECT_EQ(standing.call->sequence, 2);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::graph
