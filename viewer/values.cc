@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t kMostOperands = 2;
 constexpr std::size_t kLongestExpression = 40;
 
-/// The operands of a decision are shown if its own value is unknown.
+/// What a decision reads, or leaves behind, is said where its own value is not known or separates
+/// no ranks: no exception now, but `skipped` is 1.
 std::string in_words(const std::vector<model::ValueGroup>& groups) {
   std::string out;
   std::size_t operands = 0;
@@ -29,9 +30,12 @@ std::string in_words(const std::vector<model::ValueGroup>& groups) {
     const std::string values = model::said({first, past});
     if (first == groups.begin()) {
       out = values;
-      wanted = std::any_of(first, past, [](const model::ValueGroup& one) {
+      const bool unsure = std::any_of(first, past, [](const model::ValueGroup& one) {
         return one.state != model::ValueState::kKnown;
       });
+      const bool parts_nobody =
+          past - first == 1 && first->value != "True" && first->value != "False";
+      wanted = unsure || parts_nobody;
     } else if (operands < kMostOperands) {
       out +=
           fmt::format("; `{}` is {}", base::elide(first->expression, kLongestExpression), values);

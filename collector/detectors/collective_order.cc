@@ -126,6 +126,9 @@ Findings detect(const graph::Examination& examination) {
       "Call the collectives of both groups in the same order on every rank; or wait() for the "
       "first before the second starts.";
   add_places(examination, finding);
+  static_cast<void>(std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
+    return add_choice(examination, one, "decides which group comes first", finding);
+  }));
   return {finding};
 }
 

@@ -30,6 +30,8 @@ constexpr auto kStates = std::to_array<std::pair<ValueState, std::string_view>>(
 constexpr auto kRoles = std::to_array<std::pair<ValueRole, std::string_view>>({
     {ValueRole::kDecision, "decision"},
     {ValueRole::kOperand, "operand"},
+    {ValueRole::kTrace, "trace"},
+    {ValueRole::kCaught, "caught"},
     {ValueRole::kLoop, "loop"},
     {ValueRole::kHeld, "held"},
 });
@@ -183,7 +185,8 @@ std::vector<ValueGroup> values_at(const JobModel& job, std::string_view file, in
     if (!seen.rank || seen.role == ValueRole::kHeld) {
       continue;
     }
-    auto& into = seen.role == ValueRole::kOperand ? read : decided;
+    const bool beside = seen.role == ValueRole::kOperand || seen.role == ValueRole::kTrace;
+    auto& into = beside ? read : decided;
     auto same = std::find_if(into.begin(), into.end(),
                              [&seen](const auto& one) { return one.first == seen.expression; });
     if (same == into.end()) {

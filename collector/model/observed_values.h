@@ -27,6 +27,8 @@ std::string_view state_name(ValueState state);  // "known", "stale", "unknown"
 enum class ValueRole {
   kDecision,  // tested by an if, elif, while, match or similar
   kOperand,   // a decision reads it
+  kTrace,     // a local that only the arm of a decision changes
+  kCaught,    // what an `except` caught
   kLoop,      // progress of a `for` loop: "iteration 3 of 8", "ended"
   kHeld,      // a local or attribute of a function on the stack
 };

@@ -116,15 +116,22 @@ Value Evaluator::is_instance(const Value& value, const Value& type) {
   return Value::boolean(std::find(classes.begin(), classes.end(), type.address) != classes.end());
 }
 
-Value Evaluator::call_builtin(RemoteAddress function, const std::vector<Value>& arguments,
-                              int depth) {
+std::pair<std::string, std::string> Evaluator::builtin_function(RemoteAddress function) {
+  if (objects_.type_name(function) != "builtin_function_or_method") {
+    return {};
+  }
   stacks::RemoteMemory& memory = objects_.memory();
   const RemoteAddress definition =
       stacks::pointer(memory, stacks::at(function, layout::kBuiltinDefinition));
-  const std::string name = memory.c_string(stacks::pointer(memory, definition), 64).value_or("");
-  const std::string module =
-      objects_.string(stacks::pointer(memory, stacks::at(function, layout::kBuiltinModule)), 64)
-          .value_or("");
+  const RemoteAddress module =
+      stacks::pointer(memory, stacks::at(function, layout::kBuiltinModule));
+  return {objects_.string(module, 64).value_or(""),
+          memory.c_string(stacks::pointer(memory, definition), 64).value_or("")};
+}
+
+Value Evaluator::call_builtin(RemoteAddress function, const std::vector<Value>& arguments,
+                              int depth) {
+  const auto [module, name] = builtin_function(function);
   const std::size_t count = arguments.size();
   if (module == "builtins" && count == 1) {
     const Value& only = arguments[0];
@@ -139,14 +146,11 @@ Value Evaluator::call_builtin(RemoteAddress function, const std::vector<Value>& 
       return Value::boolean(true);
     }
     const auto all = items(only, kMostItems);
-    if ((name == "any" || name == "all") && all && all->size() < kMostItems) {
-      for (const Value& one : *all) {
-        const Value decided = truth(one);
-        if (!decided.known() || (decided.integer != 0) == (name == "any")) {
-          return decided;
-        }
-      }
-      return Value::boolean(name == "all");
+    if (name == "any" || name == "all") {
+      return any_or_all(only, name == "any");
+    }
+    if (name == "sum") {
+      return sum(only);
     }
     if ((name == "max" || name == "min") && all && all->size() < kMostItems) {
       return extreme(*all, name == "max");
@@ -178,6 +182,9 @@ Value Evaluator::call_builtin(RemoteAddress function, const std::vector<Value>& 
                             : name == "isinf" ? std::isinf(number)
                                               : std::isfinite(number));
     }
+  }
+  if (auto answer = file_answer(module, name, arguments)) {
+    return *answer;
   }
   return Value::unknown(call_reason(module, name.empty() ? "a function written in C" : name));
 }
@@ -212,22 +219,33 @@ Value Evaluator::call_class(RemoteAddress type, const std::vector<Value>& argume
     if (name == "list" || name == "tuple" || name == "set" || name == "frozenset") {
       auto all = items(arguments[0], kMostItems);
       const bool unlike = name == "set" || name == "frozenset";  // equal items would merge into one
-      if (all && all->size() < kMostItems && !unlike) {
+      const bool known = all && std::ranges::all_of(*all, &Value::known);
+      if (known && all->size() < kMostItems && !unlike) {
         return Value::sequence(name, std::move(*all));
       }
     }
   }
-  return Value::unknown("it makes an object of class " + name);
+  auto over = objects_.type_name(type) == "type" ? iterated(name, arguments) : std::nullopt;
+  return over ? std::move(*over) : Value::unknown("it makes an object of class " + name);
 }
 
 Value Evaluator::call_method_of_builtin(const std::string& name, const Value& self,
                                         const std::vector<Value>& arguments) {
   const Value plain = as_plain(self);
+  if (self.kind == Kind::kSequence && self.text == "path" && arguments.empty()) {
+    auto answer = file_answer("pathlib", name, {self});
+    return answer ? std::move(*answer) : Value::unknown("it calls " + name);
+  }
   if (plain.kind == Kind::kString) {
     return method_of_string(name, plain.text, arguments);
   }
-  if (self.kind == Kind::kObject && plain.is_number() && arguments.empty() && name == "item") {
-    return plain;  // for a tensor
+  if (self.kind == Kind::kObject && plain.is_number() && arguments.empty()) {
+    if (name == "item" || name == "sum" || name == "max" || name == "min") {
+      return plain;  // for a tensor with one element
+    }
+    if (name == "any" || name == "all") {
+      return truth(plain);
+    }
   }
   if (self.kind == Kind::kObject &&
       objects_.type_name(self.address).find("dict") != std::string::npos) {
@@ -241,10 +259,11 @@ Value Evaluator::call_method_of_builtin(const std::string& name, const Value& se
       auto keys = items(self, kMostItems);
       return keys ? Value::sequence("list", std::move(*keys)) : Value::unknown("it calls keys");
     }
-    if (name == "values" && arguments.empty()) {
+    if ((name == "values" || name == "items") && arguments.empty()) {
       std::vector<Value> all;
       for (const auto& [key, value] : objects_.items(self.address, kMostItems)) {
-        all.push_back(load(value));
+        all.push_back(name == "values" ? load(value)
+                                       : Value::sequence("tuple", {load(key), load(value)}));
       }
       return Value::sequence("list", std::move(all));
     }

@@ -57,13 +57,36 @@ bool lies_in_loop(Node node, Node function) {
   return false;
 }
 
+/// What may change a value in the function: of method calls only those of containers. by_calls()
+/// checks what other calls assign.
+std::vector<program::Binding> changes_in(const program::SourceIndex& index,
+                                         const program::Scope& function) {
+  std::vector<program::Binding> all = program::bindings_of(index, function);
+  std::erase_if(all, [](const program::Binding& one) { return !changes_something(one); });
+  return all;
+}
+
+/// Whether a function that this one calls assigns a name that a value was read from.
+Since by_calls(const Effects& effects, const std::set<std::string>& called,
+               const std::set<std::string>& read) {
+  for (const std::string& name : read) {
+    if (const auto writer = effects.writer(name, called)) {
+      return {.freshness = Freshness::kStale,
+              .reason = fmt::format("`{}` is assigned in line {}, in {}", name, writer->line,
+                                    writer->function)};
+    }
+  }
+  return {};
+}
+
 /// A function call that was followed from its start.
 struct Then {
   const program::SourceIndex& index;
   const program::Scope& function;
   // Parameters whose value was different, with the reason.
   const std::map<std::string, std::string>& passed;
-  std::set<std::string> worked_out{};  // locals with a known value
+  std::vector<program::Binding> changes;  // in the function
+  std::set<std::string> worked_out{};     // locals with a known value
 };
 
 /// Whether the parameters still determine the expression: not if the function assigns its names
@@ -78,7 +101,7 @@ Since before(const Then& then, Node expression) {
       return {.freshness = Freshness::kStale, .reason = one->second};
     }
   }
-  for (const program::Binding& binding : program::bindings_of(then.index, then.function)) {
+  for (const program::Binding& binding : then.changes) {
     const bool earlier = in_loop || binding.node.begin() < expression.begin();
     const bool reads = std::any_of(operands.begin(), operands.end(), [&](const auto& path) {
       const bool outlives = path.find('.') != std::string::npos;
@@ -118,13 +141,12 @@ bool is_settled(const Then& then, const program::Binding& binding,
 
 /// Evaluates locals that are assigned once, from values that do not change.
 void settle(Then& then, Evaluator& evaluator, Names& names) {
-  const std::vector<program::Binding> bindings = program::bindings_of(then.index, then.function);
-  for (const program::Binding& binding : bindings) {
-    if (!is_settled(then, binding, bindings)) {
+  for (const program::Binding& binding : then.changes) {
+    if (!is_settled(then, binding, then.changes)) {
       continue;
     }
     Value value = evaluator.evaluate(expression_of(binding.value), names);
-    if (value.known()) {
+    if (value.known() && evaluator.only_now().empty()) {
       names.bound.insert_or_assign(binding.target, std::move(value));
       then.worked_out.insert(binding.target);
     }
@@ -169,6 +191,9 @@ void CalleeReader::enter(Node call, Names& names, const Freshly& freshly, int de
   std::map<std::size_t, std::string> since;  // why an argument is different now
   auto entry = evaluator_.enter(expression_of(call), names, [&](std::size_t part, Value value) {
     const Since one = since_of(part);
+    if (one.freshness == Freshness::kFresh && !evaluator_.only_now().empty()) {
+      since.emplace(part, evaluator_.only_now());
+    }
     if (one.freshness != Freshness::kFresh) {
       since.emplace(part, one.reason);
     }
@@ -192,19 +217,34 @@ void CalleeReader::enter(Node call, Names& names, const Freshly& freshly, int de
       passed.emplace(parameter, one->second);
     }
   }
-  Then then{.index = *index, .function = *function, .passed = passed};
+  Then then{.index = *index,
+            .function = *function,
+            .passed = passed,
+            .changes = changes_in(*index, *function)};
   settle(then, evaluator_, inside);
+  std::set<std::string> called;
+  add_called(function->body ? function->body : function->node, called);
   const Whereabouts where{.file = entry->file, .function = entry->qualname, .at = call.line()};
   for (const Decision& decision : program::decisions_of(*index, *function)) {
     if (tired()) {
       return;
     }
-    if (decision.is_test() && decision.kind != program::DecisionKind::kFilter) {
+    using Kind = program::DecisionKind;
+    const Since fresh = before(then, decision.condition);
+    if (decision.is_test() && decision.kind != Kind::kFilter) {
       reader_.add(where,
                   {.condition = decision.condition,
                    .line = decision.line,
-                   .since = before(then, decision.condition)},
+                   .since = fresh,
+                   .assigned_since =
+                       [&](const std::set<std::string>& read) {
+                         return by_calls(files_.effects(pid_), called, read);
+                       },
+                   .since_of_part = [&then](Node part) { return before(then, part); }},
                   inside);
+    } else if ((decision.kind == Kind::kFor || decision.kind == Kind::kIterate) &&
+               fresh.freshness == Freshness::kFresh) {
+      loops_.add_length(where, decision, fresh, inside);
     }
   }
   if (depth + 1 < kDeepest) {

@@ -14,6 +14,7 @@
 #include "collector/values/decision_reader.h"
 #include "collector/values/evaluator.h"
 #include "collector/values/freshness.h"
+#include "collector/values/loop_reader.h"
 #include "collector/values/source_files.h"
 
 namespace ddpdoctor::values {
@@ -21,9 +22,14 @@ namespace ddpdoctor::values {
 class CalleeReader {
  public:
   /// All references must outlive this.
-  CalleeReader(Evaluator& evaluator, SourceFiles& files, DecisionReader& reader, pid_t pid,
-               CpuClock::time_point deadline)
-      : evaluator_(evaluator), files_(files), reader_(reader), pid_(pid), deadline_(deadline) {}
+  CalleeReader(Evaluator& evaluator, SourceFiles& files, DecisionReader& reader, LoopReader& loops,
+               pid_t pid, CpuClock::time_point deadline)
+      : evaluator_(evaluator),
+        files_(files),
+        reader_(reader),
+        loops_(loops),
+        pid_(pid),
+        deadline_(deadline) {}
 
   /// Whether the values that an expression reads are still those at the time of the decision.
   using Freshly = std::function<Since(program::Node expression, program::Node owner)>;
@@ -44,6 +50,7 @@ class CalleeReader {
   Evaluator& evaluator_;
   SourceFiles& files_;
   DecisionReader& reader_;
+  LoopReader& loops_;
   pid_t pid_;
   CpuClock::time_point deadline_;
   std::set<std::pair<std::string, int>> running_;

@@ -71,6 +71,9 @@ std::optional<Value> Evaluator::known_function(std::string_view module, std::str
   if (auto known = known_answer(facts_, module, name, whole_world)) {
     return known;
   }
+  if (auto answer = file_answer(module, name, arguments)) {
+    return answer;
+  }
   const bool gets = (module == "_collections_abc" || module == "collections.abc") &&
                     name == "Mapping.get" && !arguments.empty() &&
                     arguments[0].kind == Kind::kObject && is_environment(arguments[0].address);
@@ -106,6 +109,31 @@ std::optional<stacks::FunctionParts> Evaluator::user_function(RemoteAddress func
     parts = stacks::function_parts(objects_, function);
   }
   return parts;
+}
+
+/// What calling a torch.nn.Module runs: forward() of it, or of the one that DDP, FSDP and the like
+/// are around: a module of torch's own with one child hands on what it is given.
+std::optional<Value> Evaluator::forward_of(const Value& module) {
+  constexpr int kMostWrappers = 4;
+  RemoteAddress at = module.kind == Kind::kObject ? module.address : 0;
+  for (int i = 0; at != 0 && i < kMostWrappers; ++i) {
+    const RemoteAddress type = objects_.type_of(at);
+    if (!attributes_.derives_from(type, "torch.nn.modules.module", "Module")) {
+      return std::nullopt;
+    }
+    if (!attributes_.module_of(type).starts_with("torch.")) {
+      const auto forward = attributes_.in_class(type, "forward");
+      return forward && objects_.type_name(*forward) == "function"
+                 ? std::optional(
+                       Value{.kind = Kind::kMethod, .address = *forward, .items = {load(at)}})
+                 : std::nullopt;
+    }
+    const auto children = objects_.attribute(at, "_modules");
+    const auto all = children ? objects_.items(*children, 2)
+                              : std::vector<std::pair<RemoteAddress, RemoteAddress>>();
+    at = all.size() == 1 ? all[0].second : 0;
+  }
+  return std::nullopt;
 }
 
 std::string Evaluator::file_of(const stacks::FunctionParts& parts) {
@@ -145,7 +173,10 @@ std::optional<Entry> Evaluator::enter(
   if (call.kind != Expression::Kind::kCall) {
     return std::nullopt;
   }
-  const Value callee = evaluate(call.parts[0], names);
+  Value callee = evaluate(call.parts[0], names);
+  if (auto forward = forward_of(callee)) {
+    callee = std::move(*forward);
+  }
   std::vector<Value> arguments;
   if (callee.kind == Kind::kMethod) {
     arguments.push_back(argument(0, callee.items[0]));
@@ -245,6 +276,9 @@ Value Evaluator::call(const Expression& expression, Names& names, int depth) {
     arguments.insert(arguments.begin(), load(field(layout::kMethodSelf)));
     words.insert(words.begin(), std::string());
     return call_function(field(layout::kFirstField), std::move(arguments), words, depth);
+  }
+  if (type == "functools._lru_cache_wrapper" && !keywords) {
+    return call_cached(callee.address, std::move(arguments), depth);
   }
   if (type == "builtin_function_or_method" && !keywords) {
     return call_builtin(callee.address, arguments, depth);

@@ -81,7 +81,7 @@ Value Evaluator::length(const Value& value, int depth) {
   if (!value.known()) {
     return value;
   }
-  if (value.kind == Kind::kSequence) {
+  if (value.kind == Kind::kSequence && value.text != "generator") {
     return Value::number(static_cast<std::int64_t>(value.items.size()));
   }
   if (value.kind == Kind::kString && value.address == 0) {
@@ -116,8 +116,8 @@ Value Evaluator::truth(const Value& value) {
       return Value::boolean(value.real != 0);
     case Kind::kString:
       return Value::boolean(!value.text.empty());
-    case Kind::kSequence:
-      return Value::boolean(!value.items.empty());
+    case Kind::kSequence:  // a generator is true whatever it gives
+      return Value::boolean(!value.items.empty() || value.text == "generator");
     case Kind::kMethod:
     case Kind::kBuiltinMethod:
     case Kind::kMade:  // its class defines neither __bool__ nor __len__
@@ -168,7 +168,8 @@ Value Evaluator::identical(const Value& left, const Value& right) {
 /// "list" or "tuple", for computed sequences and objects, including subclasses; empty for others.
 std::string_view Evaluator::sequence_kind(const Value& value) {
   if (value.kind == Kind::kSequence) {
-    return value.text == "set" ? std::string_view() : std::string_view(value.text);
+    return value.text == "list" || value.text == "tuple" ? std::string_view(value.text)
+                                                         : std::string_view();
   }
   const std::uint64_t flags =
       value.kind == Kind::kObject ? objects_.type_flags(value.address) : std::uint64_t{0};

@@ -37,6 +37,8 @@ class DecisionReader {
     std::optional<bool> outcome{};  // known if the rank's position implies it
     /// Whether the values read during evaluation have been assigned since.
     std::function<Since(const std::set<std::string>& read)> assigned_since{};
+    /// Of a part of the condition alone: `step` may be another one, and `loss` still the same.
+    std::function<Since(program::Node part)> since_of_part{};
   };
 
   void add(const Whereabouts& where, const Asked& asked, Names& names);
@@ -49,8 +51,12 @@ class DecisionReader {
   std::string shown(const Value& value, const std::string& expression);
 
  private:
-  void add_operands(const Whereabouts& where, int line, const Expression& whole,
-                    const Expression& part, const Since& since, Names& names);
+  std::optional<bool> outcome_of(const Asked& asked, bool known, Names& names);
+  std::optional<bool> settled(program::Node part, const Asked& asked, Names& names);
+  void add_operands(const Whereabouts& where, const Asked& asked, program::Node part,
+                    const Since& since, Names& names);
+  void add_operand(const Whereabouts& where, const Asked& asked, program::Node part,
+                   const Since& since, Names& names);
 
   Evaluator& evaluator_;
   std::vector<model::SeenValue>& out_;

@@ -54,6 +54,7 @@ Value Evaluator::evaluate(const Expression& expression, Names& names) {
   steps_ = 0;
   entered_ = 0;
   read_.clear();
+  only_now_.clear();
   return node(expression, names, 0);
 }
 
@@ -215,6 +216,14 @@ Value Evaluator::node(const Expression& expression, Names& names, int depth) {
     case Kind::kUnary:
       return unary(expression.text, as_plain(part(0)));
     case Kind::kBinary:
+      if (expression.text == "/") {
+        Value left = part(0);
+        Value right = part(1);
+        const auto folder = left.kind == Value::Kind::kString ? std::nullopt : path_text(left);
+        return folder ? file_answer("pathlib", "__truediv__", {std::move(left), std::move(right)})
+                            .value_or(Value::unknown("a path that is put together"))
+                      : binary("/", as_plain(left), as_plain(right));
+      }
       return binary(expression.text, as_plain(part(0)), as_plain(part(1)));
     case Kind::kConditional: {
       const Value test = truth(part(0));
@@ -222,6 +231,8 @@ Value Evaluator::node(const Expression& expression, Names& names, int depth) {
     }
     case Kind::kNamed:
       return part(0);
+    case Kind::kComprehension:
+      return comprehension(expression, names, depth);
     case Kind::kLet: {
       Names inner{.scope = names.scope, .bound = names.bound};
       inner.bound.insert_or_assign(expression.text, part(0));

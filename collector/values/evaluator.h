@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "collector/stacks/python/attributes.h"
@@ -32,6 +33,10 @@ using FunctionBodies = std::function<const Expression*(const std::string& file, 
 
 /// The number in a one-element tensor in CPU memory.
 using TensorItem = std::function<std::optional<Value>(RemoteAddress tensor)>;
+
+/// What the file system answers now to a question of os.path, os or pathlib.Path about a path.
+using FileQuestions =
+    std::function<std::optional<Value>(std::string_view question, const std::string& path)>;
 
 /// The names that an expression sees: a scope, and the arguments of an entered function.
 struct Names {
@@ -62,6 +67,9 @@ class Evaluator {
   void set_tensor_item(TensorItem item) {
     tensor_item_ = std::move(item);
   }
+  void set_files(FileQuestions files) {
+    files_ = std::move(files);
+  }
   /// After this CPU time of the thread, no further expression is evaluated.
   void set_deadline(CpuClock::time_point deadline) {
     deadline_ = deadline;
@@ -74,6 +82,10 @@ class Evaluator {
   /// The attributes that the last evaluation read, and the names in functions it entered.
   [[nodiscard]] const std::set<std::string>& read() const {
     return read_;
+  }
+  /// Why the last evaluation says how things are now and not how they were; empty when it does not.
+  [[nodiscard]] const std::string& only_now() const {
+    return only_now_;
   }
   /// The function that a call in a scope would enter. `argument` may replace the value of an
   /// argument (by the index of the part of the call). Nothing if the call does not reach a Python
@@ -90,6 +102,8 @@ class Evaluator {
   }
   /// The object at this address; plain values are read.
   Value load(RemoteAddress object);
+  /// Module and name of a function that is written in C; empty for other objects.
+  std::pair<std::string, std::string> builtin_function(RemoteAddress function);
   /// A text on one line for people, at most `limit` characters: Python's spelling of plain values,
   /// the class of an object; independent of memory addresses.
   std::string text(const Value& value, std::size_t limit = 64);
@@ -130,9 +144,26 @@ class Evaluator {
   bool has_python_method(RemoteAddress object, std::string_view method);
   bool is_python_all_through(RemoteAddress object);
 
+  // comprehension.cc
+  Value comprehension(const Expression& expression, Names& names, int depth);
+  std::optional<Value> iterated(const std::string& type, const std::vector<Value>& arguments);
+  Value any_or_all(const Value& of, bool any);
+  Value sum(const Value& of);
+
+  // file_calls.cc
+  std::optional<std::string> path_text(const Value& value);
+  Value as_path(std::string text);
+  std::optional<Value> file_answer(std::string_view module, std::string_view name,
+                                   const std::vector<Value>& arguments);
+
+  // cached_calls.cc
+  Value call_cached(RemoteAddress wrapper, std::vector<Value> arguments, int depth);
+  bool is_cached_for(RemoteAddress key, const std::vector<Value>& arguments);
+
   // calls.cc
   std::optional<stacks::FunctionParts> user_function(RemoteAddress function);
   std::string file_of(const stacks::FunctionParts& parts);
+  std::optional<Value> forward_of(const Value& module);
   Entry entry_of(const stacks::FunctionParts& parts, std::vector<Value> arguments,
                  const std::vector<std::string>& keywords);
   Value call(const Expression& expression, Names& names, int depth);
@@ -157,8 +188,10 @@ class Evaluator {
   ProcessFacts facts_;
   FunctionBodies bodies_;
   TensorItem tensor_item_;
+  FileQuestions files_;
   std::optional<CpuClock::time_point> deadline_;
   std::set<std::string> read_;
+  std::string only_now_;
   int steps_ = 0;
   int entered_ = 0;  // functions being evaluated
 };

@@ -30,11 +30,13 @@ struct Expression {
     kCompare,  // parts, words: the operator between each two, "not in" as one
     kUnary,    // text: "-", "+" or "~"; parts[0]
     kBinary,   // text: "+", "//", …; parts, two
-    kConditional,  // parts: the test, then, else
-    kNamed,        // text := parts[0]
-    kMade,         // the attributes that __init__ sets: names in words, values in parts
-    kLet,          // text = parts[0] in a function, then parts[1]
-    kOther,        // text: a description for people
+    kConditional,    // parts: the test, then, else
+    kNamed,          // text := parts[0]
+    kComprehension,  // text: "list", "set" or "generator"; words: names that each item of parts[1]
+                     // gives a value; parts: what is made, of what, tests
+    kMade,           // the attributes that __init__ sets: names in words, values in parts
+    kLet,            // text = parts[0] in a function, then parts[1]
+    kOther,          // text: a description for people
   };
 
   Kind kind = Kind::kOther;

@@ -80,6 +80,28 @@ bool in_arm_that_returns(Node node, Node here, Node function) {
   });
 }
 
+/// Statements of this kind that leave or go on with this loop, not one inside it.
+void add_jumps(Node node, NodeKind kind, std::vector<Node>& out) {
+  for (const Node child : node.children()) {
+    if (child.is(kind)) {
+      out.push_back(child);
+    } else if (!is_loop(child) && !child.is(NodeKind::kFunction) && !child.is(NodeKind::kClass)) {
+      add_jumps(child, kind, out);
+    }
+  }
+}
+
+/// Every iteration executes the statement: it is in the loop's own suite, and no jump precedes it.
+/// The last iteration then executed it after every assignment before it.
+bool is_asked_each_time(Node statement, Node loop) {
+  const Node body = loop.field(Field::kBody);
+  std::vector<Node> jumps;
+  add_jumps(body, NodeKind::kBreak, jumps);
+  add_jumps(body, NodeKind::kContinue, jumps);
+  return statement.parent() == body &&
+         std::ranges::none_of(jumps, [&](Node jump) { return jump.begin() < statement.begin(); });
+}
+
 std::optional<Stretch> stretch_of(Node function, const Decision& decision, Node here, int line) {
   // The current statement has not yet completed its assignment.
   Stretch way{.from = decision.condition.end(), .to = here.begin()};
@@ -93,10 +115,14 @@ std::optional<Stretch> stretch_of(Node function, const Decision& decision, Node 
         !has_break(decision.owner)) {
       way.from = decision.owner.end();
     }
+    // An exception may have ended the last iteration before it.
+    bool innermost = std::ranges::none_of(outer, [](Node one) { return one.is(NodeKind::kTry); });
     for (const Node loop : outer) {  // a loop that was left has run to its end
       if (is_loop(loop) && !loop.holds(here)) {
-        way.from = std::min(way.from, loop.begin());
+        const bool last = innermost && is_asked_each_time(decision.owner, loop);
+        way.from = last ? way.from : std::min(way.from, loop.begin());
       }
+      innermost = innermost && !is_loop(loop);
     }
     return way;
   }
@@ -153,6 +179,20 @@ Way::Way(const program::SourceIndex& index, const Effects& effects, const progra
   here_ = statement == program::kNone ? Node() : index.statements()[statement].node;
 }
 
+bool Way::left_by(Node arm) const {
+  const auto outer = around(arm, function_.node);
+  const auto loop = std::find_if(outer.begin(), outer.end(), is_loop);
+  if (loop == outer.end() || !loop->is(NodeKind::kWhile) || !is_past(*loop) ||
+      std::any_of(loop, outer.end(), [](Node one) { return one.is(NodeKind::kTry); })) {
+    return false;
+  }
+  const Node test = loop->field(Field::kCondition);
+  std::vector<Node> breaks;
+  add_jumps(loop->field(Field::kBody), NodeKind::kBreak, breaks);
+  return (test.is(NodeKind::kTrue) || test.text() == "1") && !breaks.empty() &&
+         std::all_of(breaks.begin(), breaks.end(), [arm](Node one) { return arm.holds(one); });
+}
+
 bool Way::is_in(const Decision& loop) const {
   return loop.owner.holds(here_) && here_ != loop.owner;
 }
@@ -167,7 +207,8 @@ std::optional<bool> Way::outcome(const Decision& decision) const {
   if (!here_ || !(arms || decision.kind == Kind::kWhile) || here_ == decision.owner) {
     return std::nullopt;
   }
-  if (decision.owner.field(arms ? Field::kConsequence : Field::kBody).holds(here_)) {
+  const Node arm = decision.owner.field(arms ? Field::kConsequence : Field::kBody);
+  if (arm.holds(here_) || (arms && left_by(arm))) {
     return true;
   }
   // An elif is a clause of its if: what follows it inside the if belongs to the other branch.

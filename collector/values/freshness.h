@@ -69,6 +69,18 @@ class Way {
   /// The line is in the body of the loop with this decision as its header.
   [[nodiscard]] bool is_in(const program::Decision& loop) const;
   [[nodiscard]] bool is_behind(const program::Decision& loop) const;
+  [[nodiscard]] const std::vector<program::Binding>& bindings() const {
+    return bindings_;
+  }
+  [[nodiscard]] bool lies_in(program::Node node) const {
+    return here_ && node && node.holds(here_);
+  }
+  /// The line lies behind a `while True` that only this part of it leads out of.
+  [[nodiscard]] bool left_by(program::Node arm) const;
+  /// The line lies after the whole statement.
+  [[nodiscard]] bool is_past(program::Node statement) const {
+    return here_ && here_.begin() >= statement.end();
+  }
 
  private:
   [[nodiscard]] Since changed_by_calls(const Stretch& way,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/values/from_syntax.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,10 +93,43 @@ Expression comparison_of(Node node, int depth) {
   return out.words.size() + 1 == out.parts.size() ? out : other(node, "a comparison");
 }
 
+/// One `for` over names, and tests.
+Expression comprehension_of(Node node, int depth) {
+  const bool set = node.is(NodeKind::kSetComprehension);
+  Expression out = with_parts(Kind::kComprehension, node, {node.field(Field::kBody)}, depth,
+                              node.is(NodeKind::kGenerator) ? "generator"
+                              : set                         ? "set"
+                                                            : "list");
+  for (const Node clause : node.children()) {
+    if (clause.is(NodeKind::kIfClause)) {
+      out.parts.push_back(convert(clause.first_child(), depth + 1));
+    } else if (clause.is(NodeKind::kForIn)) {
+      const Node target = clause.field(Field::kLeft);
+      const auto names = target.is(NodeKind::kName) ? std::vector<Node>{target} : target.children();
+      const bool plain = out.words.empty() && !clause.text().starts_with("async") &&
+                         std::ranges::all_of(names, [](Node n) { return n.is(NodeKind::kName); });
+      if (!plain || names.empty()) {
+        return other(node, "a comprehension");
+      }
+      for (const Node name : names) {
+        out.words.emplace_back(name.text());
+      }
+      out.parts.push_back(convert(clause.field(Field::kRight), depth + 1));
+    }
+  }
+  return out.words.empty() ? other(node, "a comprehension") : out;
+}
+
 Expression call_of(Node node, int depth) {
   const Node arguments = node.field(Field::kArguments);
+  if (arguments.is(NodeKind::kGenerator)) {
+    Expression out =
+        with_parts(Kind::kCall, node, {node.field(Field::kFunction), arguments}, depth);
+    out.words.emplace_back();
+    return out;
+  }
   if (!arguments.is(NodeKind::kArguments)) {
-    return other(node, "a generator");
+    return other(node, "a call");
   }
   Expression out = with_parts(Kind::kCall, node, {node.field(Field::kFunction)}, depth);
   for (const Node argument : arguments.children()) {
@@ -127,9 +161,6 @@ std::string what_it_is(Node node) {
       return "it yields";
     case NodeKind::kLambda:
       return "a lambda";
-    case NodeKind::kGenerator:
-    case NodeKind::kListComprehension:
-    case NodeKind::kSetComprehension:
     case NodeKind::kDictionaryComprehension:
       return "a comprehension";
     case NodeKind::kDictionary:
@@ -195,6 +226,10 @@ Expression convert(Node node, int depth) {
                  ? with_parts(Kind::kConditional, node, {parts[1], parts[0], parts[2]}, depth)
                  : other(node, "a conditional expression");
     }
+    case NodeKind::kGenerator:
+    case NodeKind::kListComprehension:
+    case NodeKind::kSetComprehension:
+      return comprehension_of(node, depth);
     case NodeKind::kNamed:
       return with_parts(Kind::kNamed, node, {node.field(Field::kValue)}, depth,
                         std::string(node.field(Field::kName).text()));

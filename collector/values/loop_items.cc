@@ -115,8 +115,11 @@ std::optional<std::int64_t> LoopItems::of_call(const Expression& call, Names& na
   if (name == "itertools.islice" || name == "islice") {
     return slice(call, names, depth);
   }
+  const bool sorted = callee.kind == Value::Kind::kObject &&
+                      evaluator_.builtin_function(callee.address) ==
+                          std::pair<std::string, std::string>("builtins", "sorted");
   const bool hands_on =
-      name == "enumerate" || name == "reversed" ||
+      name == "enumerate" || name == "reversed" || sorted ||
       (is_class && evaluator_.attributes().derives_from(callee.address, "tqdm.std", "tqdm"));
   if (hands_on && first != nullptr) {
     return of_part(*first, names, depth + 1);
@@ -164,7 +167,8 @@ std::optional<std::int64_t> LoopItems::of_value(const Value& value, int depth) {
 }
 
 std::optional<std::int64_t> LoopItems::of(const Expression& iterable, Names& names) {
-  return of_part(iterable, names, 0);
+  const auto items = of_part(iterable, names, 0);
+  return evaluator_.only_now().empty() ? items : std::nullopt;
 }
 
 }  // namespace ddpdoctor::values

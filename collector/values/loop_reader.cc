@@ -17,9 +17,24 @@ using model::ValueRole;
 using model::ValueState;
 using program::Decision;
 
+/// How far the one loop of a generator has come: it may have given out more or fewer items.
+std::string text_in_generator(const stacks::Iteration& loop) {
+  constexpr std::string_view kGenerator = "generator ";
+  if (!loop.over.starts_with(kGenerator)) {
+    return {};
+  }
+  const std::string name = loop.over.substr(
+      loop.over.rfind('.') == std::string::npos ? kGenerator.size() : loop.over.rfind('.') + 1);
+  if (!loop.done) {
+    return loop.left ? fmt::format("{}() with {} to come", name, *loop.left) : std::string();
+  }
+  return loop.left ? fmt::format("{}() in iteration {}, {} to come", name, *loop.done, *loop.left)
+                   : fmt::format("{}() in iteration {}", name, *loop.done);
+}
+
 std::string text_of(const stacks::Iteration& loop) {
   if (loop.loose) {
-    return {};
+    return text_in_generator(loop);
   }
   if (const auto total = loop.total()) {
     return fmt::format("iteration {} of {}", *loop.done, *total);
@@ -79,6 +94,20 @@ void LoopReader::add_comprehension(const stacks::Frame& frame, const program::So
   for (std::size_t i = 0; i < clauses.size() && frame.loops.size() == clauses.size(); ++i) {
     add_one({.file = frame.file, .function = frame.function, .at = frame.line}, clauses[i],
             text_of(frame.loops[i]));
+  }
+}
+
+void LoopReader::add_length(const Whereabouts& where, const Decision& loop, const Since& since,
+                            Names& names) {
+  const auto items = items_.of(expression_of(loop.condition), names);
+  if (!items) {
+    return;
+  }
+  const bool fresh = since.freshness == Freshness::kFresh;
+  add_one(where, loop, fmt::format("{} items", *items), fresh ? items : std::nullopt);
+  if (!fresh) {
+    out_.back().state = ValueState::kStale;
+    out_.back().reason = since.freshness == Freshness::kStale ? since.reason : kNotAgain;
   }
 }
 

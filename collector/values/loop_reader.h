@@ -40,6 +40,9 @@ class LoopReader {
   /// Adds the progress of each `for` loop around the line, and the loops that were left.
   void add(const In& frame, const std::vector<program::Decision>& decisions);
   void add_comprehension(const stacks::Frame& frame, const program::SourceIndex& index);
+  /// A loop that the rank is not in: how many items it goes over, by what its header names.
+  void add_length(const Whereabouts& where, const program::Decision& loop, const Since& since,
+                  Names& names);
 
  private:
   void add_one(const Whereabouts& where, const program::Decision& loop, const std::string& text,

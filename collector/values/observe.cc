@@ -10,17 +10,19 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/model/questions.h"
-#include "collector/stacks/python/frames.h"
 #include "collector/stacks/python_visit.h"
 #include "collector/stacks/torch/tensor_item.h"
+#include "collector/values/arm_traces.h"
 #include "collector/values/callee_reader.h"
 #include "collector/values/cpu_clock.h"
 #include "collector/values/decision_reader.h"
 #include "collector/values/evaluator.h"
+#include "collector/values/except_reader.h"
+#include "collector/values/file_answers.h"
 #include "collector/values/freshness.h"
 #include "collector/values/loop_reader.h"
 #include "collector/values/source_files.h"
+#include "collector/values/user_frames.h"
 
 namespace ddpdoctor::values {
 
@@ -31,8 +33,8 @@ using model::ValueRole;
 using model::ValueState;
 using program::Decision;
 
-constexpr std::size_t kMostFrames = 12;  // user frames, innermost first
-constexpr std::size_t kMostHeld = 32;    // locals of a frame, attributes of its `self`
+constexpr std::size_t kMostHeld = 32;  // locals of a frame, attributes of its `self`
+constexpr std::size_t kLongestText = 64;
 
 std::optional<int> number_in(const std::map<std::string, std::string>& variables,
                              const std::string& name) {
@@ -63,39 +65,12 @@ ProcessFacts facts_of(const stacks::ProcessStacks& process) {
   return facts;
 }
 
-bool in_distributed(const stacks::PythonVisit::Thread& thread) {
-  return std::any_of(thread.frames.begin(), thread.frames.end(), [](const auto& one) {
-    return one.frame.file.find("torch/distributed/") != std::string::npos;
-  });
-}
-
-/// A DataLoader worker does not decide which collectives the ranks call.
-bool is_worker(const stacks::PythonVisit::Thread& thread) {
-  return std::any_of(thread.frames.begin(), thread.frames.end(), [](const auto& one) {
-    return one.frame.function == "_worker_loop" &&
-           one.frame.file.find("torch/utils/data/") != std::string::npos;
-  });
-}
-
 Value value_of(const stacks::TensorNumber& item) {
   if (const auto* const truth = std::get_if<bool>(&item)) {
     return Value::boolean(*truth);
   }
   const auto* const integer = std::get_if<std::int64_t>(&item);
   return integer != nullptr ? Value::number(*integer) : Value::number(std::get<double>(item));
-}
-
-/// Which frames are read: the user's; in a job that an installed package runs as a whole, that
-/// package's.
-bool (*files_looked_at(const stacks::PythonVisit& visit))(std::string_view) {
-  for (const auto& thread : visit.threads) {
-    for (const stacks::PythonFrame& one : thread.frames) {
-      if (model::is_user_file(one.frame.file) && !model::is_console_script(one.frame.file)) {
-        return &model::is_user_file;
-      }
-    }
-  }
-  return &model::may_be_installed_by_user;
 }
 
 /// `while True`: the condition reads nothing.
@@ -107,22 +82,6 @@ bool is_constant(program::Node condition) {
   return std::all_of(parts.begin(), parts.end(), is_constant);
 }
 
-/// A user's frame with its source.
-struct UserFrame {
-  const stacks::PythonFrame* python;
-  const program::SourceIndex& index;
-  const program::Scope& function;
-  stacks::Scope scope;
-  Way way;
-
-  [[nodiscard]] const stacks::Frame& frame() const {
-    return python->frame;
-  }
-  [[nodiscard]] Whereabouts whereabouts() const {
-    return {.file = frame().file, .function = frame().function, .at = frame().line};
-  }
-};
-
 /// One visit of one process.
 class Visit {
  public:
@@ -130,6 +89,8 @@ class Visit {
       : visit_(visit),
         files_(files),
         pid_(visit.stacks.pid),
+        frames_(visit, files),
+        file_answers_(pid_),
         evaluator_(visit.python.objects(), facts_of(visit.stacks)),
         reader_(evaluator_, values_),
         loops_(evaluator_, visit.python.objects(), values_) {
@@ -141,22 +102,36 @@ class Visit {
               stacks::tensor_item(objects, layouts, tensor, objects.type_name(tensor));
           return item ? std::optional(value_of(*item)) : std::nullopt;
         });
+    evaluator_.set_files([this](std::string_view question, const std::string& path) {
+      return file_answers_.ask(question, path);
+    });
     evaluator_.set_bodies([this](const std::string& file, int line, std::string_view name) {
       return files_.body(pid_, file, line, name);
     });
   }
 
   std::vector<SeenValue> values(std::chrono::microseconds time) {
-    std::vector<UserFrame> frames = user_frames();  // files are read before the time limit starts
+    // Files are read before the time limit starts.
+    std::vector<UserFrame> frames =
+        frames_.read([this](const stacks::Frame& frame, const program::SourceIndex& index) {
+          loops_.add_comprehension(frame, index);
+        });
+    std::vector<UserFrame> generators = frames_.of_generators(frames);
     deadline_ = CpuClock::now() + time;
     evaluator_.set_deadline(deadline_);
     for (UserFrame& frame : frames) {
       add_decisions(frame, Reached::kYes);
     }
+    for (UserFrame& frame : generators) {
+      add_decisions(frame, Reached::kYes);
+    }
     for (UserFrame& frame : frames) {
       add_held(frame);
     }
-    CalleeReader callees(evaluator_, files_, reader_, pid_, deadline_);
+    for (UserFrame& frame : generators) {
+      add_held(frame);
+    }
+    CalleeReader callees(evaluator_, files_, reader_, loops_, pid_, deadline_);
     for (const UserFrame& frame : frames) {
       callees.leave_out(frame.frame().file, frame.function.first_line);
     }
@@ -208,49 +183,6 @@ class Visit {
     });
   }
 
-  std::vector<UserFrame> user_frames() {
-    std::vector<UserFrame> out;
-    const auto looked_at = files_looked_at(visit_);
-    for (const auto& thread : visit_.threads) {
-      if ((thread.tid != pid_ && !in_distributed(thread)) || is_worker(thread)) {
-        continue;
-      }
-      for (const stacks::PythonFrame& one : thread.frames) {
-        if (out.size() < kMostFrames && !one.raw.shim && one.frame.line > 0 &&
-            looked_at(one.frame.file) && stands(one.raw)) {
-          add_frame(one, out);
-        }
-      }
-    }
-    return out;
-  }
-
-  void add_frame(const stacks::PythonFrame& one, std::vector<UserFrame>& out) {
-    const std::string& file = one.frame.file;
-    const program::SourceIndex* index = files_.index(pid_, file);
-    const std::string name = one.frame.function.substr(one.frame.function.rfind('.') + 1);
-    if (index != nullptr && is_comprehension(name)) {
-      loops_.add_comprehension(one.frame, *index);
-      return;
-    }
-    const program::Scope* function =
-        index == nullptr ? nullptr : index->scope_of_frame(one.frame.line, name);
-    if (function != nullptr) {
-      out.push_back({.python = &one,
-                     .index = *index,
-                     .function = *function,
-                     .scope = stacks::Scope(visit_.python.objects(), one.raw),
-                     .way = Way(*index, files_.effects(pid_), *function, one.frame.line)});
-    }
-  }
-
-  /// The frame is still at the position where its stack was read.
-  bool stands(const stacks::RawPythonFrame& raw) {
-    stacks::PythonObjects& objects = visit_.python.objects();
-    const auto now = stacks::read_python_frame(objects.memory(), objects.layout(), raw.address);
-    return now && now->code == raw.code && now->instruction == raw.instruction;
-  }
-
   [[nodiscard]] bool late() const {
     return CpuClock::now() >= deadline_;
   }
@@ -280,6 +212,14 @@ class Visit {
         return;
       }
       const bool is_case = decision.kind == program::DecisionKind::kCase && decision.subject;
+      if (decision.kind == program::DecisionKind::kFor && !frame.way.lies_in(decision.owner) &&
+          !frame.way.is_behind(decision)) {
+        loops_.add_length(frame.whereabouts(), decision, {.freshness = Freshness::kNotReached},
+                          names);
+      }
+      if (decision.kind == program::DecisionKind::kExcept && reached == Reached::kYes) {
+        add_caught(frame, decision);
+      }
       if (is_case && !(decision.subject == matched)) {
         matched = decision.subject;
         reader_.add(frame.whereabouts(), asked(frame, decision, matched, matched.line(), false),
@@ -288,6 +228,36 @@ class Visit {
                  !is_constant(decision.condition)) {
         reader_.add(frame.whereabouts(),
                     asked(frame, decision, decision.condition, decision.line, true), names);
+      }
+      if (reached == Reached::kYes) {
+        add_traces(frame, decision);
+      }
+    }
+  }
+
+  void add_caught(const UserFrame& frame, const Decision& clause) {
+    const Caught caught = caught_by(frame, clause);
+    SeenValue seen =
+        DecisionReader::made(ValueRole::kCaught, frame.whereabouts(), clause.line,
+                             clause.text.empty() ? std::string("except") : "except " + clause.text);
+    seen.value = base::elide(caught.value, kLongestText);
+    seen.state = caught.value.empty() ? ValueState::kUnknown : ValueState::kKnown;
+    seen.reason = caught.reason;
+    values_.push_back(std::move(seen));
+  }
+
+  void add_traces(UserFrame& frame, const Decision& decision) {
+    for (const std::string& name : traces_of(frame.way.bindings(), frame.function, decision)) {
+      const stacks::Binding found = frame.scope.find(name);
+      const Value value = found.local && found.kind == stacks::Binding::Kind::kValue
+                              ? evaluator_.load(found.value)
+                              : Value();
+      if (evaluator_.says_all(value)) {
+        SeenValue seen =
+            DecisionReader::made(ValueRole::kTrace, frame.whereabouts(), decision.line, name);
+        seen.value = reader_.shown(value, name);
+        seen.state = ValueState::kKnown;
+        values_.push_back(std::move(seen));
       }
     }
   }
@@ -299,10 +269,18 @@ class Visit {
             .is_test = is_test,
             .since = frame.way.since(decision),
             .outcome = frame.way.outcome(decision),
-            .assigned_since = [this, &frame, &decision](const std::set<std::string>& read) {
-              static_cast<void>(files_.effects(pid_));  // includes the files that were just read
-              return frame.way.since(decision, read);
-            }};
+            .assigned_since =
+                [this, &frame, &decision](const std::set<std::string>& read) {
+                  static_cast<void>(files_.effects(pid_));  // with the files that were just read
+                  return frame.way.since(decision, read);
+                },
+            .since_of_part =
+                [&frame, &decision](program::Node part) {
+                  Decision of_part = decision;
+                  of_part.condition = part;
+                  of_part.subject = {};
+                  return frame.way.since(of_part);
+                }};
   }
 
   void add_held(UserFrame& frame) {
@@ -347,6 +325,8 @@ class Visit {
   stacks::PythonVisit& visit_;
   SourceFiles& files_;
   pid_t pid_;
+  UserFrames frames_;
+  FileAnswers file_answers_;
   Evaluator evaluator_;
   std::vector<SeenValue> values_;
   DecisionReader reader_;

@@ -214,4 +214,46 @@ def loops(world, steps):
     train(world, "rw", [1, 2], "hunter2")
 
 
-loops(World(0), 4)
+def check(row):
+    if row == 0:
+        raise ValueError("empty row")
+
+
+def handles(world, rows):
+    skipped, kept = 0, 0
+    try:
+        check(0)
+    except ValueError:  # -> unknown: its handler has ended, and Python has deleted the exception
+        kept = 1
+    for row in rows:  # -> iteration 3 of 4
+        try:
+            check(row)
+        except ValueError:  # -> no exception in this iteration
+            skipped += 1
+            continue
+        try:
+            kept = 2
+        except OSError:  # -> no exception in this iteration
+            return
+        else:
+            try:
+                check(0)
+            except ValueError as error:  # -> ValueError('empty row')
+                loops(world, 4)
+
+
+def numbers(count):
+    for number in range(count):  # -> iteration 3 of 9; since 3.12: iteration 3 of 9
+        if number < 2:  # -> False
+            yield number
+        else:
+            yield -number
+
+
+def draws(world):
+    for place, number in enumerate(numbers(9)):  # -> numbers() in iteration 3, 6 to come; since 3.12: numbers() with 6 to come
+        if place == 2:  # -> True
+            handles(world, [0, 0, 5, 6])
+
+
+draws(World(0))

@@ -5,9 +5,12 @@
 
 #include <string>
 
+#include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/attributes.h"
 #include "collector/stacks/python/containers.h"
 #include "collector/stacks/python/frames.h"
+#include "collector/stacks/python/generators.h"
+#include "collector/stacks/python/iterators.h"
 #include "collector/stacks/python/runtime.h"
 #include "collector/stacks/python/scopes.h"
 
@@ -28,6 +31,13 @@ inline std::size_t read_values(stacks::PythonObjects& objects, stacks::RemoteAdd
   seen += stacks::integer_truth(objects, object).has_value() ? 1 : 0;
   if (const auto parts = stacks::function_parts(objects, object)) {
     seen += stacks::Scope(objects, *parts, {object}).locals().size();
+  }
+  stacks::IterationReader iterations(objects);
+  const stacks::RemoteAddress code = stacks::untagged(
+      stacks::pointer(objects.memory(), stacks::at(object, objects.layout().frame_code)),
+      objects.layout().version);
+  for (const stacks::RemoteAddress generator : iterations.generators_of(object, code)) {
+    seen += stacks::generator_frame(objects, generator) != 0 ? 1 : 0;
   }
   stacks::Scope scope(objects, {.address = object, .code = object});
   return seen + scope.locals().size() + (scope.find("x").value != 0 ? 1 : 0);

@@ -114,6 +114,16 @@ def helper(a, b=5):
     return a > b
 
 
+@functools.lru_cache(maxsize=None)
+def answered(a, b=5):
+    return time.time() > 5 and (a, b)
+
+
+@functools.lru_cache(maxsize=2)
+def answered_last(a):
+    return time.time() > 5
+
+
 def counter():
     total = 0
 
@@ -288,6 +298,24 @@ max(number, 9)
 min([4, 2, 8])
 any([0, '', 3])
 all([1, 0])
+[x for x in items]
+[x * 2 for x in items if x != 2]
+len([x for x in items if x > 1]) == 2
+any(x > 2 for x in items)
+any(x > 5 for x in items)
+all(x > 0 for x in items)
+all(x for x in empty)
+any(x == 2 or time.time() < 5 for x in items)
+sum(x for x in items)
+sum(items) > 5
+[n for n in range(3)]
+[k for k, v in table.items() if v > 1]
+any(i == 1 and x == 2 for i, x in enumerate(items))
+[a + b for a, b in zip(items, items)]
+answered(3)
+answered('a')
+answered(3, 4)
+answered_last(3) is True
 getattr(trainer, 'number')
 getattr(trainer, 'missing', 5)
 hasattr(trainer, 'number')
@@ -317,7 +345,10 @@ odd == 3
 odd.anything
 time.time() > 5
 add()
-[x for x in items]
+[time.time() for x in items]
+any(time.time() > 5 for x in items)
+[x for x in add]
+answered(99)
 items[1:]
 f'{number}'
 long_one + BIG

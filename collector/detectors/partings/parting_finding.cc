@@ -223,6 +223,9 @@ void add_locations(const Examination& examination, const Explanation& explanatio
     for (const Test& other : explanation.branch->or_else) {
       finding.locations.push_back(location(other.where, {}, "may decide it, too"));
     }
+  } else if (explanation.cause == Cause::kMismatchedOp || explanation.cause == Cause::kSharded ||
+             explanation.cause == Cause::kExtra) {
+    add_choice(examination, explanation, "decides which ranks call it", finding);
   }
 }
 
@@ -340,6 +343,18 @@ void add_origin(const model::JobModel& job, const Branch& branch, Finding& findi
 }
 
 }  // namespace
+
+bool add_choice(const graph::Examination& examination, const Explanation& explanation,
+                std::string_view note, Finding& finding) {
+  const auto branch =
+      explanation.fork ? branch_by_values(examination.job, *explanation.fork, explanation.parting)
+                       : std::optional<Branch>();
+  if (!branch || !branch->where.known()) {
+    return false;
+  }
+  finding.locations.push_back(location(branch->where, {}, std::string(note)));
+  return true;
+}
 
 Finding finding_of(const Examination& examination, const Explanation& explanation,
                    int extra_facts) {

@@ -17,6 +17,11 @@ namespace ddpdoctor::detectors {
 Finding finding_of(const graph::Examination& examination, const Explanation& explanation,
                    int extra_facts = 0);
 
+/// The condition before the calls whose value differs between the sides, as a place with this note;
+/// false when none is seen.
+bool add_choice(const graph::Examination& examination, const Explanation& explanation,
+                std::string_view note, Finding& finding);
+
 /// One finding for each explanation with this cause; `tell` writes summary and fix.
 Findings findings_with(const graph::Examination& examination, Cause cause, std::string_view kind,
                        const std::function<void(const Explanation&, Finding&)>& tell);

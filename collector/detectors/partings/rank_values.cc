@@ -10,10 +10,11 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// "iteration 3 of 8": 8; nothing if the total is unknown.
+/// "iteration 3 of 8" and "ended, of 8 in all": 8; nothing if the total is unknown.
 std::string total_of(const std::string& text) {
   const std::size_t of = text.rfind(" of ");
-  return of == std::string::npos ? std::string() : text.substr(of + 4);
+  const std::string rest = of == std::string::npos ? std::string() : text.substr(of + 4);
+  return rest.substr(0, rest.find(' '));
 }
 
 bool is_less(const std::string& a, const std::string& b) {

@@ -11,6 +11,7 @@ namespace ddpdoctor::stacks {
 namespace {
 
 constexpr std::int32_t kVersion311 = 0x030b;
+constexpr std::int32_t kVersion315 = 0x030f;
 
 /// gi_frame up to 3.10, a pointer; gi_iframe since then, the frame itself.
 struct GeneratorLayout {
@@ -18,13 +19,15 @@ struct GeneratorLayout {
   std::int64_t frame;
 };
 
-constexpr std::array<GeneratorLayout, 6> kLayouts = {{
+constexpr std::array<GeneratorLayout, 8> kLayouts = {{
     {0x0308, 16},
     {0x0309, 16},
     {0x030a, 16},
     {0x030b, 80},
     {0x030c, 72},
     {0x030d, 72},
+    {0x030e, 72},
+    {0x030f, 72},
 }};
 
 constexpr std::int64_t kHeader = 16;
@@ -58,9 +61,11 @@ bool generator_is_over(PythonObjects& objects, RemoteAddress generator) {
     const auto frame = objects.memory().get<RemoteAddress>(at(generator, offset));
     return frame && *frame == 0;
   }
-  // FRAME_COMPLETED is 1, FRAME_CLEARED 4; running is 0, all others are negative.
+  // FRAME_COMPLETED is 1, FRAME_CLEARED 4; running is 0, all others are negative. 3.15:
+  // FRAME_CLEARED is 5, all others are less.
+  const int first_over = objects.layout().version >= kVersion315 ? 5 : 1;
   const auto state = objects.memory().get<std::int8_t>(at(generator, offset + kState));
-  return state && *state > 0;
+  return state && *state >= first_over;
 }
 
 }  // namespace ddpdoctor::stacks

@@ -18,8 +18,6 @@ constexpr std::int32_t kVersion311 = 0x030b;
 constexpr std::int32_t kVersion312 = 0x030c;
 constexpr std::size_t kMostSlots = 12;  // loops and with blocks around one line
 constexpr std::int64_t kMostLocals = 4096;
-constexpr int kMostIterators = 64;
-constexpr int kDeepest = 6;  // nesting depth of iterators
 constexpr std::int64_t kMostItems = std::int64_t{1} << 48U;
 
 // PyTypeObject.tp_iternext: the slots before it have not moved since 3.8.
@@ -179,8 +177,7 @@ Iteration IterationReader::read_generator(RemoteAddress generator, int depth) {
   if (frame == 0) {
     return {.over = "generator"};
   }
-  const RemoteAddress code =
-      untagged(pointer(objects_.memory(), at(frame, layout.frame_code)), layout.version);
+  const RemoteAddress code = code_of(frame);
   const bool qualified = layout.code_qualname >= 0;
   const std::string name = text_of_code(code, qualified ? layout.code_qualname : layout.code_name);
   const std::string file = text_of_code(code, layout.code_filename);
@@ -199,7 +196,7 @@ Iteration IterationReader::read_generator(RemoteAddress generator, int depth) {
 
 Iteration IterationReader::read(RemoteAddress iterator, int depth) {
   const std::string type = objects_.type_name(iterator);
-  if (depth > kDeepest || type.empty() || --budget_ < 0) {
+  if (depth > kDeepestIterator || type.empty() || --budget_ < 0) {
     return {};
   }
   if (type == "range_iterator") {
@@ -235,11 +232,10 @@ Iteration IterationReader::read(RemoteAddress iterator, int depth) {
   return {.over = type};
 }
 
-std::vector<Iteration> IterationReader::loops_at(RemoteAddress frame, RemoteAddress code,
-                                                 int depth) {
+std::vector<RemoteAddress> IterationReader::iterators_at(RemoteAddress frame, RemoteAddress code) {
   const PythonLayout& layout = objects_.layout();
   RemoteMemory& memory = objects_.memory();
-  std::vector<Iteration> loops;
+  std::vector<RemoteAddress> iterators;
   const RemoteAddress first = value_stack(objects_, frame, code);
   for (std::size_t i = 0; first != 0 && i < kMostSlots; ++i) {
     const RemoteAddress value = untagged(pointer(memory, first + 8 * i), layout.version);
@@ -253,21 +249,31 @@ std::vector<Iteration> IterationReader::loops_at(RemoteAddress frame, RemoteAddr
     if (type.empty() || !is_iterator(value)) {
       break;
     }
-    loops.push_back(read(value, depth));
+    iterators.push_back(value);
+  }
+  return iterators;
+}
+
+std::vector<Iteration> IterationReader::loops_at(RemoteAddress frame, RemoteAddress code,
+                                                 int depth) {
+  std::vector<Iteration> loops;
+  for (const RemoteAddress iterator : iterators_at(frame, code)) {
+    loops.push_back(read(iterator, depth));
   }
   return loops;
 }
 
-std::vector<Iteration> IterationReader::loops_of(RemoteAddress frame, RemoteAddress code) {
+RemoteAddress IterationReader::code_of(RemoteAddress frame) {
   const PythonLayout& layout = objects_.layout();
-  const auto stands = [&] {
-    return code != 0 && untagged(pointer(objects_.memory(), at(frame, layout.frame_code)),
-                                 layout.version) == code;
-  };
+  return untagged(pointer(objects_.memory(), at(frame, layout.frame_code)), layout.version);
+}
+
+std::vector<Iteration> IterationReader::loops_of(RemoteAddress frame, RemoteAddress code) {
+  const auto stands = [&] { return code != 0 && code_of(frame) == code; };
   if (!stands()) {
     return {};
   }
-  budget_ = kMostIterators;
+  budget_ = kMostIteratorsRead;
   std::vector<Iteration> loops = loops_at(frame, code, 0);
   if (loops.empty()) {
     return loops;

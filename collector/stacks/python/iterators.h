@@ -16,6 +16,9 @@
 
 namespace ddpdoctor::stacks {
 
+inline constexpr int kMostIteratorsRead = 64;  // by one question
+inline constexpr int kDeepestIterator = 6;     // nesting depth of iterators
+
 /// Reads iterators of one interpreter without running them; unknown kinds have no counts.
 class IterationReader {
  public:
@@ -25,8 +28,16 @@ class IterationReader {
   /// The current loops of the frame at this address, outermost first; empty if another function
   /// uses the memory now.
   std::vector<Iteration> loops_of(RemoteAddress frame, RemoteAddress code);
+  /// Generators that its loops draw from, also through enumerate, zip, map, islice, a DataLoader
+  /// and other generators; outermost loop first.
+  std::vector<RemoteAddress> generators_of(RemoteAddress frame, RemoteAddress code);
 
  private:
+  /// In drawn_from.cc.
+  void add_generators(RemoteAddress iterator, int depth, std::vector<RemoteAddress>& out);
+  /// Iterators of the loops of a frame, outermost first.
+  std::vector<RemoteAddress> iterators_at(RemoteAddress frame, RemoteAddress code);
+  RemoteAddress code_of(RemoteAddress frame);
   Iteration read(RemoteAddress iterator, int depth);
   std::vector<Iteration> loops_at(RemoteAddress frame, RemoteAddress code, int depth);
   Iteration read_range(RemoteAddress iterator);

@@ -55,6 +55,21 @@ TEST(Freshness, IsLostByAnAssignmentOnTheWay) {
             "fresh");
 }
 
+TEST(Freshness, OfALoopThatWasLeftBeginsWithItsLastIteration) {
+  EXPECT_EQ(asked({"def f(x):", "  for i in a:", "    x = g()", "    if x:  # D", "      break",
+                   "    h()", "  barrier()  # N"}),
+            "fresh");
+  EXPECT_EQ(asked({"def f(x):", "  for i in a:", "    x = g()", "    if x:  # D", "      break",
+                   "    x = 0", "  barrier()  # N"}),
+            "`x` is assigned in line 6");
+  EXPECT_EQ(asked({"def f(x):", "  for i in a:", "    x = g()", "    if i:", "      continue",
+                   "    if x:  # D", "      break", "  barrier()  # N"}),
+            "`x` is assigned in line 3");
+  EXPECT_EQ(asked({"def f(x):", "  try:", "    for i in a:", "      x = g()", "      if x:  # D",
+                   "        break", "  except E:", "    pass", "  barrier()  # N"}),
+            "`x` is assigned in line 4");
+}
+
 TEST(Freshness, CountsOnlyTheArmThatWasEntered) {
   EXPECT_EQ(asked({"def f(x):", "  if x:  # D", "    x = 0", "  else:", "    barrier()  # N"}),
             "fresh");

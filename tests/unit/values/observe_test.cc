@@ -81,21 +81,27 @@ TEST_P(Decisions, ComeOutAsTheProgramSays) {
     ASSERT_FALSE(values.empty()) << python.command;
     for (const auto& [line, text] : expected(GetParam())) {
       const auto found = std::find_if(values.begin(), values.end(), [line = line](const auto& one) {
-        return one.line == line &&
-               (one.role == ValueRole::kDecision || one.role == ValueRole::kLoop);
+        return one.line == line && (one.role == ValueRole::kDecision ||
+                                    one.role == ValueRole::kLoop || one.role == ValueRole::kCaught);
       });
       EXPECT_EQ(found == values.end() ? "nothing" : said(*found), text)
           << "line " << line << " in " << python.command;
     }
-    const auto held = [&values](const std::string& expression) {
+    const auto shown = [&values](const std::string& expression, ValueRole role) {
       const auto found = std::find_if(values.begin(), values.end(), [&](const auto& one) {
-        return one.expression == expression && one.role == ValueRole::kHeld;
+        return one.expression == expression && one.role == role;
       });
       return found == values.end() ? std::string("nothing") : found->value;
+    };
+    const auto held = [&shown](const std::string& expression) {
+      return shown(expression, ValueRole::kHeld);
     };
     EXPECT_EQ(held("mode"), "'rw'");
     EXPECT_EQ(held("todo"), "[1, 2]");
     EXPECT_EQ(held("secret_token"), "…");
+    EXPECT_EQ(held("count"), "9") << "of a suspended generator";
+    EXPECT_EQ(shown("skipped", ValueRole::kTrace), "2") << "only its handler changes it";
+    EXPECT_EQ(shown("kept", ValueRole::kTrace), "nothing");
   }
 }
 
