@@ -256,7 +256,7 @@ whole step: from then on each call of this rank pairs with a call of an earlier 
 
 How ddpdoctor knows: the ranks diverge at a condition of your source that does not test the rank and that can differ between ranks (step
 counters and options do not differ). Its value is followed to its origin through variables, functions, attributes and files; where no
-source file at hand shows the origin, the report says so and is likely at most. If no condition separates the ranks, a `continue` or an
+known source file shows the origin, the report says so and is likely at most. If no condition separates the ranks, a `continue` or an
 except clause around the call that one side skipped is named. `ddpdoctor run` counts the backward passes and is certain then. A library
 that calls your function as often as it needs (the line search of LBFGS, scipy's minimize, a retry) decides in the same way.
 

@@ -118,7 +118,7 @@ Findings nothing_known(const graph::Examination& examination) {
   for (const model::Log& log : examination.job.logs) {
     if (log.text.find("Watchdog caught collective operation timeout") != std::string::npos) {
       finding.evidence.push_back(
-          {.rank = log.rank, .text = "log: a collective timed out; that does not say for whom"});
+          {.rank = log.rank, .text = "log: a collective timed out; the rank is not named"});
     }
   }
   return {finding};

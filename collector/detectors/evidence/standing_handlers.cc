@@ -122,7 +122,7 @@ std::vector<Suspect> failed_on_their_way_out(const graph::Examination& examinati
     Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
     suspect.rank = standing.rank;
     suspect.confidence = *still == Confidence::kLikely ? Confidence::kCertain : *still;
-    suspect.note = "is on its way out here";
+    suspect.note = "waits here after the exception";
     suspect.evidence =
         failed->in_task
             ? fmt::format(

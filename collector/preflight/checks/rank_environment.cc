@@ -39,7 +39,7 @@ Remarks look(const Setting& setting) {
   const bool ranked = setting.variable("RANK") || setting.variable("WORLD_SIZE");
   if (setting.plan.launcher != Launcher::kNone) {
     return ranked ? Remarks{{.level = Level::kOk,
-                             .what = "the launcher sets RANK and WORLD_SIZE anew",
+                             .what = "the launcher sets RANK and WORLD_SIZE itself",
                              .fix = {}}}
                   : Remarks{};
   }

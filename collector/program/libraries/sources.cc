@@ -245,7 +245,7 @@ std::string_view name_of(Source source) {
     case Source::kEnvironment:
       return "an environment variable";
     case Source::kUnknown:
-      return "something that the source at hand does not show";
+      return "something that the known source does not show";
     case Source::kLength:
       return "how much data the rank has";
     case Source::kData:
