@@ -145,7 +145,9 @@ void listen(std::vector<Running>& all, Clock::time_point end) {
 /// Ends the child and returns its result. A child in uninterruptible sleep is left running.
 Remarks conclude(Running& running, std::chrono::milliseconds patience) {
   if (running.child <= 0) {
-    return {{.level = Level::kUnknown, .what = "could not be checked: no process could be started", .fix = {}}};
+    return {{.level = Level::kUnknown,
+             .what = "could not be checked: no process could be started",
+             .fix = {}}};
   }
   int status = 0;
   if (running.complete) {
