@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "collector/detectors/paths/deciding_origin.h"
 #include "collector/detectors/paths/fixed_loop.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
@@ -12,6 +13,7 @@
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
 #include "collector/program/origin/items.h"
+#include "collector/program/origin/yields.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/data_ends.h"
 #include "collector/program/questions/deciding.h"
@@ -67,6 +69,29 @@ std::optional<Branch> guard_of(const model::JobModel& job, const Lines& lines, c
   return std::nullopt;
 }
 
+/// True if the value comes from outside the rank's data: two ranks that read equal data may still
+/// end differently. The amount of data is what uneven inputs are about.
+bool is_no_matter_of_data(program::Source source) {
+  return source == program::Source::kEnvironment || source > program::Source::kQueue;
+}
+
+/// `for step in self.steps()`: the condition in the user's generator that ended it on some ranks.
+std::optional<Branch> end_of_generator(const model::JobModel& job, const Lines& lines,
+                                       const Block& loop, const model::CallSite& in) {
+  for (const program::Yield& yield : program::yields_behind(lines, loop.line, job.sources)) {
+    const auto around = program::loop_around(*yield.text, yield.line);
+    const model::CallSite at{.file = *yield.file, .line = yield.line, .function = yield.function};
+    auto exit = around ? way_out_of(job, *yield.text, *around, at,
+                                    program::data_end_of(*yield.text, around->line))
+                       : std::nullopt;
+    if (exit && is_no_matter_of_data(origin_of(job, *exit).source)) {
+      exit->guarded = in;
+      return exit;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Branch> parted_by(const model::JobModel& job, const Lines& lines, const Block& loop,
                                 const model::CallSite& in, const std::optional<DataEnd>& end) {
   if (auto exit = way_out_of(job, lines, loop, in, end)) {
@@ -74,6 +99,9 @@ std::optional<Branch> parted_by(const model::JobModel& job, const Lines& lines, 
   }
   if (auto skip = skip_of(job, lines, loop, in)) {
     return skip;
+  }
+  if (auto ended = end_of_generator(job, lines, loop, in)) {
+    return ended;
   }
   return guard_of(job, lines, loop, in);
 }

@@ -20,18 +20,6 @@ const std::size_t* method_of(const Definition& of, std::string_view name) {
   return nullptr;
 }
 
-/// The method of the class or of its first base that defines it.
-std::vector<Callee> inherited(const Definition& owner, std::string_view name, const Files& files) {
-  for (const Definition& one : files.bases_of(owner)) {
-    const std::size_t* const method =
-        one.kind == Definition::Kind::kClass ? method_of(one, name) : nullptr;
-    if (method != nullptr) {
-      return {{.file = one.file, .scope = *method}};
-    }
-  }
-  return {};
-}
-
 bool is_method(const File& file, std::size_t scope) {
   const std::size_t outer = file.scopes()[scope].outer;
   return outer != kNone && file.scopes()[outer].kind == ScopeKind::kClass;
@@ -72,8 +60,8 @@ bool is_of_user(const Definition& one) {
 
 /// A call of an object: its class decides which method runs.
 std::vector<Callee> called_object(const Definition& owner, const Files& files) {
-  auto found = inherited(owner, "__call__", files);
-  return found.empty() ? inherited(owner, "forward", files) : found;  // for a torch.nn.Module
+  auto found = methods_of(owner, "__call__", files);
+  return found.empty() ? methods_of(owner, "forward", files) : found;  // for a torch.nn.Module
 }
 
 std::vector<Callee> method(Node callee, const Where& where, Slicer& slicer) {
@@ -88,7 +76,7 @@ std::vector<Callee> method(Node callee, const Where& where, Slicer& slicer) {
   if (!is_of_user(owner)) {
     return {};
   }
-  auto found = inherited(owner, name, files);
+  auto found = methods_of(owner, name, files);
   if (dotted_name(object) == "self") {  // perhaps of a class derived from this one
     for (const Callee& one : overrides(owner, name, files)) {
       if (std::find(found.begin(), found.end(), one) == found.end()) {
@@ -106,6 +94,17 @@ std::vector<Callee> method(Node callee, const Where& where, Slicer& slicer) {
 
 }  // namespace
 
+std::vector<Callee> methods_of(const Definition& owner, std::string_view name, const Files& files) {
+  for (const Definition& one : files.bases_of(owner)) {
+    const std::size_t* const method =
+        one.kind == Definition::Kind::kClass ? method_of(one, name) : nullptr;
+    if (method != nullptr) {
+      return {{.file = one.file, .scope = *method}};
+    }
+  }
+  return {};
+}
+
 std::vector<Callee> callees_of(Node call, const Where& where, Slicer& slicer) {
   const Files& files = slicer.files();
   const Node callee = without_parentheses(call.field(Field::kFunction));
@@ -116,7 +115,7 @@ std::vector<Callee> callees_of(Node call, const Where& where, Slicer& slicer) {
     case Definition::Kind::kFunction:
       return {{.file = is.file, .scope = is.scope}};
     case Definition::Kind::kClass:
-      return inherited(is, "__init__", files);
+      return methods_of(is, "__init__", files);
     case Definition::Kind::kLibrary:
       return {};
     case Definition::Kind::kModule:

@@ -3,6 +3,7 @@
 // whose class is known, or a callable object.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "collector/program/origin/slicer.h"
@@ -19,6 +20,9 @@ struct Callee {
   }
   bool operator==(const Callee&) const = default;
 };
+
+/// The method of a user's class or of its first base that defines it; empty if no known file does.
+std::vector<Callee> methods_of(const Definition& owner, std::string_view name, const Files& files);
 
 /// The functions that a call may run: one, or a method with its overrides. If the class of the
 /// object is unknown, the only method with that name. Empty for calls into libraries.

@@ -2,33 +2,16 @@
 #include "collector/program/origin/items.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
+#include "collector/program/origin/iterable.h"
 #include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {
 namespace {
 
 constexpr int kDeepest = 4;
-
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-/// The function returns the items of its first argument.
-bool passes_on(std::string_view function) {
-  return is_one_of(function, {"enumerate", "iter", "sorted", "reversed", "list", "tuple", "zip",
-                              "islice", "tqdm", "trange", "prefetch", "chain"});
-}
-
-Node loop_at(const SourceIndex& index, int line) {
-  const std::size_t at = index.empty() ? kNone : index.statement_at(line);
-  const Node node = at == kNone ? Node() : index.statements()[at].node;
-  return node.is(NodeKind::kFor) ? node : Node();
-}
 
 /// `[]`, `{}`, `list()`, `{k: v for …}`: a container built here.
 bool is_container(Node value) {
@@ -204,25 +187,6 @@ bool hands_on(const Files& files, const File& file, std::size_t scope, Node node
   return std::any_of(children.begin(), children.end(), [&](Node child) {
     return hands_on(files, file, scope, child, names, over, depth);
   });
-}
-
-/// Calls `question(files, slicer, iterable, where)` for the iterable of the `for` at `line`;
-/// returns nothing if there is no `for`.
-template <typename Question>
-auto about_iterable(const SourceText& text, int line, const Sources& sources, Question question)
-    -> std::optional<std::invoke_result_t<Question, const Files&, Slicer&, Node, const Where&>> {
-  const Node loop = loop_at(index_of(text), line);
-  if (!loop) {
-    return std::nullopt;
-  }
-  const Files files(text, sources);
-  Slicer slicer(files, nullptr);
-  const File& file = files.file_of(text);
-  const std::size_t statement = file.facts->index->statement_of(loop);
-  const Where where{.file = &file,
-                    .scope = file.facts->index->statements()[statement].scope,
-                    .statement = statement};
-  return question(files, slicer, loop.field(Field::kRight), where);
 }
 
 }  // namespace

@@ -35,19 +35,6 @@ bool has_token(Node node, std::string_view word) {
   });
 }
 
-/// `yield` in the function itself.
-bool yields(Node body) {
-  for (Node child = body.first_child(); child; child = child.next_sibling()) {
-    const NodeKind kind = child.kind();
-    const bool own = kind != NodeKind::kFunction && kind != NodeKind::kClass &&
-                     kind != NodeKind::kLambda && kind != NodeKind::kGenerator;
-    if (kind == NodeKind::kYield || (own && yields(child))) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /// Walks the tree once. Recursion is bounded by the depth of a Tree.
 class Collector {
  public:
@@ -203,6 +190,18 @@ class Collector {
 };
 
 }  // namespace
+
+bool yields(Node body) {
+  for (Node child = body.first_child(); child; child = child.next_sibling()) {
+    const NodeKind kind = child.kind();
+    const bool own = kind != NodeKind::kFunction && kind != NodeKind::kClass &&
+                     kind != NodeKind::kLambda && kind != NodeKind::kGenerator;
+    if (kind == NodeKind::kYield || (own && yields(child))) {
+      return true;
+    }
+  }
+  return false;
+}
 
 bool is_simple_statement(NodeKind kind) {
   return kind >= NodeKind::kExpressionStatement && kind <= NodeKind::kTypeAlias;

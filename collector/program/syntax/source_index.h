@@ -97,6 +97,9 @@ class SourceIndex {
 /// The parsed form of a file, built on first use.
 const SourceIndex& index_of(const SourceText& text);
 
+/// A `yield` inside the node that belongs to the function around the node.
+bool yields(Node node);
+
 bool is_simple_statement(NodeKind kind);
 /// if, elif, else, for, while, try, except, finally, with, match, case, def, class.
 bool is_header(NodeKind kind);

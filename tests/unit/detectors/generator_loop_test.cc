@@ -40,5 +40,58 @@ TEST(GeneratorLoop, LeavesTheTestOfAnItemFromWithinTheLoopAlone) {
   }
 }
 
+/// Rank 1 has left `for step in steps()`, the others are in it.
+JobBuilder left(const std::string& generator, const std::string& loop) {
+  const std::string source = "import signal, time\nfrom torch.utils.data import DataLoader\n" +
+                             generator + "\ndef fit(self):\n  for step in " + loop +
+                             ":\n    dist.all_reduce(grads)\n  dist.barrier()\n";
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, source);
+  builder.stack({0, 2}, in("all_reduce", at("fit", "all_reduce")));
+  builder.stack(1, in("barrier", at("fit", "barrier")));
+  return builder;
+}
+
+const std::string kFlag =
+    "stop = False\ndef note(number, frame):\n  global stop\n  stop = True\n"
+    "signal.signal(signal.SIGUSR1, note)\n";
+
+TEST(GeneratorLoop, EndsByTheConditionOfTheUsersGenerator) {
+  const std::string steps =
+      kFlag +
+      "def steps(most):\n  at = 0\n  while not stop and at < most:\n    yield at\n    at += 1\n";
+  for (const std::string loop : {"steps(9)", "enumerate(steps(9))"}) {
+    const model::JobModel job = left(steps, loop).build();
+    EXPECT_TRUE(asked("uneven-inputs", job).empty()) << loop;
+    const Findings findings = asked("uncoordinated-stop", job);
+    ASSERT_EQ(findings.size(), 1U) << loop;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  }
+}
+
+TEST(GeneratorLoop, OfAnObjectEndsInItsIter) {
+  const std::string timed =
+      "class Timed:\n  def __init__(self, until):\n    self.until = until\n"
+      "  def __iter__(self):\n    for batch in DataLoader(data):\n"
+      "      if time.time() > self.until:\n        return\n      yield batch\n";
+  const model::JobModel job = left(timed, "Timed(until)").build();
+  EXPECT_TRUE(asked("uneven-inputs", job).empty());
+  const Findings findings = asked("divergent-branch", job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_TRUE(std::any_of(findings[0].locations.begin(), findings[0].locations.end(),
+                          [](const Location& one) { return one.line == 8; }));
+}
+
+TEST(GeneratorLoop, ThatYieldsWhatThereIsRunsOutOfData) {
+  for (const std::string inside :
+       {"  for batch in DataLoader(data):\n    yield batch\n",
+        "  at = 0\n  while at < len(data):\n    yield data[at]\n    at += 1\n"}) {
+    const model::JobModel job = left("def steps():\n" + inside, "steps()").build();
+    EXPECT_EQ(asked("uneven-inputs", job).size(), 1U) << inside;
+    EXPECT_TRUE(asked("divergent-branch", job).empty()) << inside;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/program/origin/yields.h"
+
+#include <optional>
+#include <string_view>
+
+#include "collector/program/origin/callees.h"
+#include "collector/program/origin/iterable.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+constexpr int kDeepest = 4;
+constexpr std::size_t kMostYields = 16;
+
+std::optional<Callee> only_generator(const std::vector<Callee>& found) {
+  const bool generates = found.size() == 1 && found.front().function().is_generator &&
+                         found.front().file->path != nullptr;
+  return generates ? std::optional(found.front()) : std::nullopt;
+}
+
+/// The function that the iteration runs.
+std::optional<Callee> generator_of(Node node, const Where& where, Slicer& slicer, int depth) {
+  node = without_parentheses(node);
+  if (!node || depth > kDeepest) {
+    return std::nullopt;
+  }
+  const Definition made = slicer.class_of_value(node, where);
+  if (made.kind == Definition::Kind::kClass) {
+    return only_generator(methods_of(made, "__iter__", slicer.files()));
+  }
+  if (!node.is(NodeKind::kCall)) {
+    return std::nullopt;
+  }
+  if (auto called = only_generator(callees_of(node, where, slicer))) {
+    return called;
+  }
+  const std::vector<Node> given = arguments_of(node);
+  const std::string callee = dotted_name(node.field(Field::kFunction));
+  return passes_on(last_of(callee)) && !given.empty()
+             ? generator_of(given.front(), where, slicer, depth + 1)
+             : std::nullopt;
+}
+
+/// Statements of the function itself, not of functions inside it, that yield.
+std::vector<Yield> yields_of(const Callee& generator) {
+  std::vector<Yield> out;
+  const SourceIndex& index = *generator.file->facts->index;
+  const Scope& function = generator.function();
+  for (const std::size_t at : index.statements_of(function)) {
+    const Statement& statement = index.statements()[at];
+    if (is_simple_statement(statement.node.kind()) && out.size() < kMostYields &&
+        yields(statement.node)) {
+      out.push_back({.file = generator.file->path,
+                     .text = generator.file->text,
+                     .line = statement.line,
+                     .function = function.name});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Yield> yields_behind(const SourceText& text, int line, const Sources& sources) {
+  const auto behind = [](const Files&, Slicer& slicer, Node iterable, const Where& where) {
+    const auto generator = generator_of(iterable, where, slicer, 0);
+    return generator ? yields_of(*generator) : std::vector<Yield>{};
+  };
+  return about_iterable(text, line, sources, behind).value_or(std::vector<Yield>{});
+}
+
+}  // namespace ddpdoctor::program
