@@ -32,6 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostNamed = 5;  // files of one kind named in a warning
+constexpr std::string_view kListOfFormats = "what report reads: ddpdoctor help report";
 
 /// The given files by format.
 struct Sorted {
@@ -142,9 +143,8 @@ void sort_file(const std::string& path, bool from_folder, Sorted& out) {
   } else {
     out.failures.push_back(
         {.what = fmt::format("unrecognized file: {}", path),
-         .hint = fmt::format("to read it as output of the job: ddpdoctor report --log {}; report "
-                             "reads {}",
-                             path, readable_formats())});
+         .hint = fmt::format("to read it as output of the job: ddpdoctor report --log {}; {}", path,
+                             kListOfFormats)});
   }
 }
 
@@ -209,7 +209,7 @@ void sort_folder(const std::string& folder, Sorted& out) {
   }
   if (out.count() == useful) {
     out.failures.push_back({.what = nothing_in(folder, *contents, out.empty.size() - empty),
-                            .hint = "report reads " + readable_formats()});
+                            .hint = std::string(kListOfFormats)});
     return;
   }
   out.too_deep.insert(out.too_deep.end(), contents->too_deep.begin(), contents->too_deep.end());

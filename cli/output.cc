@@ -41,10 +41,12 @@ base::Result<void> write_folder(const std::string& path, const Rendering& render
 }  // namespace
 
 void declare_output(CLI::App& app, OutputOptions& options) {
-  app.add_option("-o,--output", options.files,
-                 "also write FILE; its extension chooses the format: .json .html .ddpd .md .sarif "
-                 ".xml .dot .perfetto.json .fr")
-      ->allow_extra_args(false)
+  app.add_option(
+         "-o,--output", options.files,
+         "also write FILE, repeatable; its extension chooses the format: .json .html .ddpd .md "
+         ".sarif .xml .dot .perfetto.json .fr (a folder of flight-recorder dumps)")
+      ->expected(1)
+      ->take_all()
       ->type_name("FILE");
   app.add_option("--format", options.format, "what stdout gets: text, json, markdown, github")
       ->type_name("FORMAT");

@@ -161,7 +161,8 @@ std::vector<std::string> live_lines(const graph::LiveView& view, const Screen& s
   const Lines verdict = verdict_of(view, screen.width);
   out.insert(out.end(), verdict.begin(), verdict.end());
   append(out, groups, kMostGroups, "groups");
-  out.push_back(rank_head(screen.width));
+  out.push_back(view.ranks.empty() ? "  no rank yet: the launcher has not started one"
+                                   : rank_head(screen.width));
   const std::size_t used = out.size() + lower.size();
   const std::size_t room = screen.height == 0                    ? ranks.size()
                            : screen.height > used + kFewestRanks ? screen.height - used

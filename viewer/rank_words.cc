@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/numbers.h"
+
 namespace ddpdoctor::viewer {
 
 namespace {
@@ -25,14 +27,6 @@ int step_of(const std::vector<model::Rank>& ranks) {
   return step > 1 ? step : 0;
 }
 
-std::string counted(std::size_t count) {
-  std::string digits = std::to_string(count);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) {
-    digits.insert(at - 3, ",");
-  }
-  return digits + " ranks";
-}
-
 }  // namespace
 
 std::string rank_words(const model::RankSet& ranks) {
@@ -41,7 +35,7 @@ std::string rank_words(const model::RankSet& ranks) {
     return fmt::format("ranks {}-{} step {}", values.front(), values.back(), step);
   }
   std::string words = ranks.said();
-  return words.size() > kMostCharacters ? counted(ranks.size()) : words;
+  return words.size() > kMostCharacters ? base::grouped(ranks.size()) + " ranks" : words;
 }
 
 }  // namespace ddpdoctor::viewer

@@ -2,6 +2,15 @@
 #include "viewer/reasons.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "viewer/layout.h"
+#include "viewer/rank_words.h"
 
 namespace ddpdoctor::viewer {
 
@@ -30,17 +39,91 @@ bool is_above(const detectors::Finding& finding, const detectors::Shown& shown,
                     std::any_of(before.begin(), before.end(), in_evidence));
 }
 
+/// "rank 0 is asleep" as its verb and what follows; nothing where a fact does not begin so.
+std::optional<std::pair<std::string, std::string>> deed_of(model::Rank rank,
+                                                           const std::string& text) {
+  const std::string who = fmt::format("rank {} ", rank);
+  constexpr std::array<std::string_view, 5> kVerbs{"is ", "has ", "was ", "waits ", "does "};
+  for (const std::string_view verb : kVerbs) {
+    if (text.starts_with(who + std::string(verb))) {
+      return std::pair(std::string(verb), text.substr(who.size() + verb.size()));
+    }
+  }
+  return std::nullopt;
+}
+
+/// One fact, and all ranks of which it is true.
+struct Fact {
+  std::string verb;  // with the ranks as its subject; empty: "ranks 0 and 1: text"
+  std::string text;
+  model::RankSet ranks;  // empty: the text names them itself, or nobody
+};
+
+Fact fact_of(const detectors::Evidence& evidence) {
+  std::string text = one_line(evidence.text);
+  if (!evidence.rank) {
+    return {.verb = {}, .text = std::move(text), .ranks = {}};
+  }
+  if (auto deed = deed_of(*evidence.rank, text)) {
+    return {
+        .verb = std::move(deed->first), .text = std::move(deed->second), .ranks = {*evidence.rank}};
+  }
+  const bool named =
+      text.starts_with("rank") || contains(text, fmt::format("rank {} ", *evidence.rank));
+  return {.verb = {},
+          .text = std::move(text),
+          .ranks = named ? model::RankSet{} : model::RankSet{*evidence.rank}};
+}
+
+std::string_view plural(std::string_view verb) {
+  return verb == "is "      ? "are "
+         : verb == "has "   ? "have "
+         : verb == "was "   ? "were "
+         : verb == "waits " ? "wait "
+                            : "do ";
+}
+
+std::string said(const Fact& fact) {
+  if (fact.ranks.empty()) {
+    return fact.text;
+  }
+  const std::string who = rank_words(fact.ranks);
+  if (fact.verb.empty()) {
+    return fmt::format("{}: {}", who, fact.text);
+  }
+  return fmt::format("{} {}{}", who,
+                     fact.ranks.size() > 1 ? plural(fact.verb) : std::string_view(fact.verb),
+                     fact.text);
+}
+
 }  // namespace
 
-std::vector<std::size_t> new_evidence(const detectors::Finding& finding) {
-  std::vector<std::size_t> out;
+std::vector<std::string> reasons(const detectors::Finding& finding) {
+  std::vector<std::size_t> fresh;
+  std::vector<Fact> facts;
   for (std::size_t i = 0; i < finding.evidence.size(); ++i) {
     const detectors::Evidence& evidence = finding.evidence[i];
     const bool again = evidence.text.empty() || contains(finding.summary, evidence.text) ||
-                       (evidence.shown && is_above(finding, *evidence.shown, out));
-    if (!again) {
-      out.push_back(i);
+                       (evidence.shown && is_above(finding, *evidence.shown, fresh));
+    if (again) {
+      continue;
     }
+    fresh.push_back(i);
+    Fact fact = fact_of(evidence);
+    const auto same = std::find_if(facts.begin(), facts.end(), [&fact](const Fact& one) {
+      return one.verb == fact.verb && one.text == fact.text &&
+             one.ranks.empty() == fact.ranks.empty();
+    });
+    if (same == facts.end()) {
+      facts.push_back(std::move(fact));
+    } else {
+      same->ranks = same->ranks.united(fact.ranks);
+    }
+  }
+  std::vector<std::string> out;
+  out.reserve(facts.size());
+  for (const Fact& fact : facts) {
+    out.push_back(said(fact));
   }
   return out;
 }

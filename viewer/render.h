@@ -32,8 +32,14 @@ std::string markdown(const diagnosis::Diagnosis& diagnosis);
 /// relative to it.
 std::string github(const diagnosis::Diagnosis& diagnosis, std::string_view current_folder);
 
-/// SARIF 2.1.0. Files below `current_folder` are relative URIs, others file:///…
-std::string sarif(const diagnosis::Diagnosis& diagnosis, std::string_view current_folder);
+/// Where this repository's files can be read ("https://github.com/OWNER/ddpdoctor/blob/main"), as
+/// the build was told (DDPDOCTOR_PAGES); empty where it was not.
+std::string_view public_pages();
+
+/// SARIF 2.1.0. Files below `current_folder` are relative URIs, others file:///… Rules link their
+/// page below `pages`, if there are any.
+std::string sarif(const diagnosis::Diagnosis& diagnosis, std::string_view current_folder,
+                  std::string_view pages = public_pages());
 
 /// JUnit XML: one suite, a case for each detector that ran, a failure for each finding.
 std::string junit(const diagnosis::Diagnosis& diagnosis);

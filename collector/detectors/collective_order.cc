@@ -2,6 +2,7 @@
 // Two groups used in different order: each rank waits in one group for a rank that waits for it in
 // another group.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,7 +54,7 @@ std::pair<std::string, std::string> groups_of(const graph::Examination& examinat
   return {group_name(examination.job, groups[0]), group_name(examination.job, groups[1])};
 }
 
-/// ": rank 0 is in all_reduce #4 of a0, rank 1 in all_reduce #4 of b0"; a longer cycle in the
+/// ": rank 0 is in all_reduce #4 of a0, rank 1 is in all_reduce #4 of b0"; a longer cycle in the
 /// graph's words.
 std::string circle_of_waits(const graph::Examination& examination,
                             const std::vector<std::string>& cycle) {
@@ -61,7 +62,7 @@ std::string circle_of_waits(const graph::Examination& examination,
   for (const graph::Standing& standing : examination.standings) {
     if (standing.call && std::find(cycle.begin(), cycle.end(),
                                    fmt::format("rank:{}", standing.rank)) != cycle.end()) {
-      calls.push_back(fmt::format("rank {}{} in {}", standing.rank, calls.empty() ? " is" : "",
+      calls.push_back(fmt::format("rank {} is in {}", standing.rank,
                                   call_name(examination.job, *standing.call)));
     }
   }
@@ -73,12 +74,27 @@ std::string circle_of_waits(const graph::Examination& examination,
 }
 
 void add_places(const graph::Examination& examination, Finding& finding) {
+  constexpr std::size_t kMostPlaces = 4;
   finding.locations.clear();
+  std::map<std::pair<model::CallSite, std::string>, model::RankSet> places;
+  std::vector<std::pair<model::CallSite, std::string>> order;  // by the first rank of each
   for (const model::Rank rank : finding.culprits) {
     const graph::Standing* standing = examination.standing(rank);
-    if (standing != nullptr && standing->user.known() && finding.locations.size() < 4) {
+    if (standing != nullptr && standing->user.known()) {
+      const std::string in =
+          standing->call ? ", in " + call_name(examination.job, *standing->call) : std::string();
+      const auto [at, is_new] = places.try_emplace({standing->user, in}, model::RankSet{rank});
+      at->second.insert(rank);
+      if (is_new) {
+        order.push_back(at->first);
+      }
+    }
+  }
+  for (const auto& place : order) {
+    if (finding.locations.size() < kMostPlaces) {
+      const model::RankSet& ranks = places.at(place);
       finding.locations.push_back(
-          location(*standing, whereabouts(examination.job, model::RankSet{rank}, *standing)));
+          location(place.first, ranks, ranks_do(ranks, "is here", "are here") + place.second));
     }
   }
 }
@@ -87,10 +103,10 @@ void add_places(const graph::Examination& examination, Finding& finding) {
 void tell_calls_that_did_not_meet(const graph::Examination& examination, const Parting& parting,
                                   Finding& finding) {
   const auto there = [](const Side& side) {
-    return fmt::format("{} at {} on {}", side.operation, line_of(side.site()), said(side.ranks));
+    return fmt::format("{} in {}{}", said(side.ranks), side.operation, placed(side.site()));
   };
   finding.confidence = Confidence::kPossible;
-  finding.summary = fmt::format("{} are waiting in two different calls: {}; {}",
+  finding.summary = fmt::format("{} are waiting in two different calls: {}, {}",
                                 said(finding.culprits), there(parting.odd), there(parting.rest));
   finding.evidence = {{.rank = std::nullopt,
                        .text = fmt::format("two {} calls in one group complete each other: these "

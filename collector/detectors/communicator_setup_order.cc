@@ -95,7 +95,7 @@ std::string doing(const model::JobModel& job, const InSetup& one) {
   const std::string_view what = one.step == Step::kSplit    ? "splitting a communicator"
                                 : one.step == Step::kWindow ? "registering a window"
                                                             : "creating a communicator";
-  return fmt::format("{} ({}{}{})", what, one.function, call.empty() ? "" : ", ", call);
+  return fmt::format("{} ({}){}{}", what, one.function, call.empty() ? "" : " in ", call);
 }
 
 /// The values that ranks creating one communicator must share; an unknown group may be the same
@@ -139,8 +139,9 @@ std::string_view fix_for(Step step, bool message) {
              ? "Call barrier() once on every rank of the group before its first "
                "batch_isend_irecv(): the first call creates the communicator, and all ranks must "
                "join it."
-             : "Call barrier(group=…) for each group right after new_group(), so that all its "
-               "ranks use the groups for the first time in the same order.";
+             : "Call barrier(group=…) for each group right after new_group(): all ranks then "
+               "create "
+               "the communicators in the same order.";
 }
 
 /// Groups of a rank in the order of their first calls, where times are recorded.

@@ -91,8 +91,8 @@ Findings seen_to_copy(const graph::Examination& examination) {
     }
   }
   finding.summary = fmt::format(
-      "{} DataLoader workers copy {} of the Python objects of the dataset per second; {} are left "
-      "to copy, and {} of memory is free",
+      "{} DataLoader workers copy {} of the dataset's Python objects per second; {} are left to "
+      "copy, and {} is free",
       seen.workers.size(), base::bytes(seen.per_second), base::bytes(seen.left),
       base::bytes(seen.room));
   for (const model::Process* worker : seen.workers) {
@@ -131,7 +131,7 @@ Findings detect(const graph::Examination& examination) {
       workers);
   finding.evidence.push_back(
       {.rank = memory->rank,
-       .text = fmt::format("memory group {}: {} used, {:.0f} kills",
+       .text = fmt::format("cgroup {}: {} used, {:.0f} out-of-memory kills",
                            memory->text("cgroup").value_or("?"),
                            base::bytes(memory->number("usage_bytes").value_or(0)),
                            memory->number("oom_kills").value_or(0))});

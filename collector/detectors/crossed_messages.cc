@@ -190,7 +190,7 @@ std::string fix_for(const model::JobModel& job, const Crossing& crossing) {
         where);
   }
   return fmt::format(
-      "Receive on rank {} in the order in which rank {} sends{}, or use {} for each kind of "
+      "Receive on rank {} in the order in which rank {} sends{}; or use {} for each kind of "
       "message.",
       crossing.lane.to, crossing.lane.from, where,
       ignores_tags(job, crossing.lane.group) ? "a separate group (NCCL ignores tags)"
@@ -209,10 +209,10 @@ Finding finding_of(const graph::Examination& examination, const Crossing& crossi
     finding.confidence = Confidence::kPossible;
   }
   finding.summary = fmt::format(
-      "rank {} sends {} to rank {}, which receives {}: messages between two ranks pair in the "
-      "order of the calls",
-      crossing.lane.from, listed(crossing.sides.sent, crossing.at), crossing.lane.to,
-      listed(crossing.sides.received, crossing.at));
+      "rank {} sends {} to rank {}, but rank {} is receiving {}; messages pair in the order of the "
+      "calls",
+      crossing.lane.from, message_text(crossing.sent()), crossing.lane.to, crossing.lane.to,
+      message_text(crossing.received()));
   finding.fix = fix_for(examination.job, crossing);
   const auto add = [&](const model::CollectiveCall& call, std::string_view what) {
     if (call.call_site.known()) {
@@ -225,9 +225,10 @@ Finding finding_of(const graph::Examination& examination, const Crossing& crossi
   add(crossing.sent(), "sends");
   finding.evidence.push_back(
       {.rank = std::nullopt,
-       .text = fmt::format(
-           "message {} of rank {} to rank {} is the first that pairs with a different one",
-           crossing.at + 1, crossing.lane.from, crossing.lane.to)});
+       .text = fmt::format("messages from number {} on: rank {} sends {}; rank {} receives {}",
+                           crossing.at + 1, crossing.lane.from,
+                           listed(crossing.sides.sent, crossing.at), crossing.lane.to,
+                           listed(crossing.sides.received, crossing.at))});
   return finding;
 }
 

@@ -54,8 +54,8 @@ std::optional<Suspect> killed_worker(const graph::Examination& examination,
   suspect.process = &worker;
   suspect.confidence =
       main != nullptr && waits_for_batch(*main) ? Confidence::kCertain : Confidence::kLikely;
-  suspect.note =
-      fmt::format("is waiting here for worker {}, which was {}", worker.pid, how_it_ended(exit));
+  suspect.note = fmt::format("{} is waiting here for worker {}, which was {}", who({suspect}),
+                             worker.pid, how_it_ended(exit));
   suspect.evidence = fmt::format("DataLoader worker {} of process {} was {}", worker.pid,
                                  worker.ppid, how_it_ended(exit));
   return suspect;
@@ -80,7 +80,8 @@ Findings lost_connections(const graph::Examination& examination) {
     finding.culprits.insert(*one.rank);
     if (one.place.known()) {
       finding.locations.push_back(
-          location(one.place, finding.culprits, "fetches a batch from its worker here"));
+          location(one.place, finding.culprits,
+                   fmt::format("{} read a batch from its worker here", said(finding.culprits))));
     }
     finding.evidence.push_back(
         {.rank = one.rank, .text = "log: " + base::elide(base::printable(one.exception), 200)});

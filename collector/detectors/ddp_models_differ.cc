@@ -69,9 +69,9 @@ void add_complaints(const graph::Examination& examination, Finding& finding) {
     }
   }
   for (const auto& [site, ranks] : places) {
-    finding.locations.push_back(
-        location(site, ranks,
-                 ranks.empty() ? "wraps the model here" : said(ranks) + " wrapped the model here"));
+    finding.locations.push_back(location(
+        site, ranks,
+        ranks.empty() ? "the model is wrapped here" : said(ranks) + " wrapped the model here"));
   }
 }
 
@@ -144,7 +144,7 @@ std::optional<Finding> from_records(const graph::Examination& examination,
   if (one_line) {
     finding.locations.push_back(location(disagreed.odd_call->call_site,
                                          disagreed.odd.united(disagreed.rest),
-                                         "wraps the model here"));
+                                         "every rank wraps the model here"));
   }
   for (const auto& [ranks, call] : {std::pair(&disagreed.odd, disagreed.odd_call),
                                     std::pair(&disagreed.rest, disagreed.rest_call)}) {

@@ -79,7 +79,7 @@ void add_kernels(const graph::Examination& examination, Sightings& seen) {
     rank.function = rank.function.empty() ? kernel : rank.function;
     seen.kinds.insert("kernel");
     seen.evidence.push_back(
-        {.rank = key.first, .text = fmt::format("its GPU has not finished {}", kernel)});
+        {.rank = key.first, .text = fmt::format("the GPU has not finished {}", kernel)});
   }
 }
 
@@ -179,22 +179,45 @@ void tell(const graph::Examination& examination, const Sightings& seen, Finding&
       first.library == nullptr ? std::string(library.name) : function_text(first);
   const model::RankSet in = inside(seen).minus(finding.culprits);
   const std::string who = in.empty() ? std::string("a rank") : said(in);
-  finding.summary = fmt::format("{} {} waiting in {}; its kernel, not one of NCCL, does not finish",
-                                who, in.size() > 1 ? "are" : "is", what);
+  const std::string waits = fmt::format("{} {} waiting in", who, in.size() > 1 ? "are" : "is");
   finding.details["library"] = std::string(library.name);
   if (finding.culprits.empty()) {
+    finding.summary =
+        fmt::format("{} {}, whose kernel does not finish; it is not NCCL", waits, what);
     finding.fix = std::string(library.check);
     return;
   }
   const graph::Standing* odd = examination.standing(finding.culprits.front());
   const bool known = odd != nullptr && odd->thread != nullptr;
-  finding.summary +=
-      known ? fmt::format("; {} {}", said(finding.culprits), whereabouts(examination.job, *odd))
-            : fmt::format("; {} did not take part", said(finding.culprits));
+  finding.summary =
+      known ? fmt::format("{}; {} {}, which is not NCCL",
+                          whereabouts(examination.job, finding.culprits, *odd), waits, what)
+            : fmt::format("{} did not call {}; {} it", said(finding.culprits), what, waits);
   finding.fix = fmt::format(
-      "Call {1} on {0}, too: every rank of the group must call it equally often, also without "
-      "tokens to send.",
+      "Call {1} on {0}, too. Every rank of the group must call it equally often, also without "
+      "tokens "
+      "to send.",
       said(finding.culprits), what);
+}
+
+/// The line of the first rank inside that a stack shows, with all ranks that are at it.
+void add_first_inside(const Sightings& seen, Finding& finding) {
+  const Stalled* first = nullptr;
+  model::RankSet there;
+  for (const auto& [rank, one] : seen.ranks) {
+    if (one.standing == nullptr || !one.standing->user.known()) {
+      continue;
+    }
+    first = first == nullptr ? &one : first;
+    if (graph::same_line(one.standing->user, first->standing->user)) {
+      there.insert(rank);
+    }
+  }
+  if (first != nullptr) {
+    finding.locations.push_back(
+        location(first->standing->user, there,
+                 fmt::format("{} called {} here", said(there), function_text(*first))));
+  }
 }
 
 /// Some of them are blocked by something of their own (a file, a lock, a worker): that is the
@@ -238,13 +261,7 @@ Findings detect(const graph::Examination& examination) {
       finding.locations.push_back(location(*standing, fmt::format("rank {} is here", rank)));
     }
   }
-  for (const auto& [rank, one] : seen.ranks) {
-    if (one.standing != nullptr && one.standing->user.known()) {
-      finding.locations.push_back(
-          location(*one.standing, fmt::format("rank {} called {} here", rank, function_text(one))));
-      break;
-    }
-  }
+  add_first_inside(seen, finding);
   finding.evidence = std::move(seen.evidence);
   add_whereabouts(finding, examination, finding.culprits);
   return {finding};

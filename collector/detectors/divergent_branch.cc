@@ -57,8 +57,8 @@ std::string agree_on(program::Source source, const std::string& condition) {
           condition);
     case program::Source::kCache:
       return fmt::format(
-          "all_reduce the cache miss with MAX before {}, so that a miss on one rank is a miss on "
-          "all: now each rank has its own cache.",
+          "all_reduce the cache miss with MAX before {}, so that all ranks miss together: now each "
+          "rank has its own cache.",
           condition);
     case program::Source::kQueue:
       return fmt::format(

@@ -93,6 +93,22 @@ std::map<model::Rank, std::string> versions_of(const model::JobModel& job,
 
 enum class Thing { kVariable, kLibrary };
 
+/// "2.21.5 on rank 2".
+std::string value_on(const Camp& camp) {
+  return fmt::format("{} on {}", camp.key, said(camp.ranks));
+}
+
+/// "4 on rank 2, but 2 on ranks 0 and 1": who differs from most ranks comes first.
+std::string values_of(const std::vector<Camp>& sides, const model::RankSet& culprits) {
+  std::string odd;
+  std::string rest;
+  for (const Camp& camp : sides) {
+    std::string& text = camp.ranks.common(culprits).empty() ? rest : odd;
+    text += (text.empty() ? "" : "; ") + value_on(camp);
+  }
+  return odd.empty() || rest.empty() ? odd + rest : fmt::format("{}, but {}", odd, rest);
+}
+
 std::optional<Finding> disagreement(const graph::Examination& examination, Thing thing,
                                     std::string_view name,
                                     const std::map<model::Rank, std::string>& values,
@@ -115,17 +131,15 @@ std::optional<Finding> disagreement(const graph::Examination& examination, Thing
   finding.confidence = sure;
   add_where_accused_stand(examination, finding);
   add_waiting(examination, finding);
-  std::string list;
   for (const Camp& camp : sides) {
-    list += fmt::format("{}{} on {}", list.empty() ? "" : ", ", camp.key, said(camp.ranks));
     finding.evidence.push_back(
         {.rank = camp.ranks.front(),
-         .text = fmt::format("{}: {} = {}", said(camp.ranks), name, camp.key)});
+         .text = fmt::format("{}: {} = {}", said(camp.ranks), name, camp.key),
+         .shown = Shown{.file = {}, .line = 0, .words = value_on(camp)}});
   }
-  finding.summary = fmt::format("{} differs between ranks: {}", name, list);
-  finding.fix = thing == Thing::kLibrary
-                    ? fmt::format("Install the same {} on every rank ({}).", name, list)
-                    : fmt::format("Set the same {} on every rank.", name);
+  finding.summary = fmt::format("{} is {}", name, values_of(sides, finding.culprits));
+  finding.fix = fmt::format("{} the same {} on every rank.",
+                            thing == Thing::kLibrary ? "Install" : "Set", name);
   finding.details["variable"] = std::string(name);
   return finding;
 }

@@ -85,7 +85,7 @@ std::optional<Suspect> forked_into_dead_pool(const graph::Examination& examinati
                              named(process.ppid, "the rank"));
   suspect.evidence = fmt::format(
       "{} was forked from {} without exec, is waiting in {} and has no thread of that pool{}",
-      named(process.pid, "it"), named(process.ppid, "its parent"), pool_name(*pool),
+      named(process.pid, "the child"), named(process.ppid, "its parent"), pool_name(*pool),
       parent_has_team(examination.job, process) ? "; the threads of the pool are in the parent"
                                                 : "");
   return suspect;
@@ -102,8 +102,7 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     finding.summary = fmt::format(
-        "a child process forked by {} is stuck in an OpenMP region ({}): fork() does not copy the "
-        "OpenMP threads{}",
+        "a forked child of {} is stuck in OpenMP ({}), whose threads fork() does not copy{}",
         who(there), place(there.front().place), and_who_waits(finding));
     finding.fix =
         "Start the child with the spawn or forkserver method (multiprocessing_context=\"spawn\" "

@@ -49,7 +49,7 @@ Findings detect(const graph::Examination& examination) {
                        [&](const Explanation& explanation, Finding& finding) {
                          const Parting& parting = explanation.parting;
                          finding.summary = fmt::format(
-                             "{} and {} generated different numbers of tokens; {} in {}",
+                             "{} generated a different number of tokens than {}; {} in {}",
                              said(parting.odd.ranks), said(parting.rest.ranks),
                              ranks_do(parting.rest.ranks, "is waiting", "are waiting"),
                              waiting_call(examination, explanation));

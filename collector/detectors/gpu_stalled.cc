@@ -94,12 +94,16 @@ void tell_transport(Finding& finding) {
 
 void tell_what_is_open(const graph::Examination& examination, const std::vector<Compared>& parts,
                        Finding& finding) {
-  const std::string names = listed(parts);
+  constexpr std::size_t kMostNamed = 2;
+  const std::string names = parts.size() > kMostNamed ? "arguments" : listed(parts);
+  if (parts.size() > kMostNamed) {
+    finding.evidence.push_back({.rank = std::nullopt, .text = "not recorded: " + listed(parts)});
+  }
   const std::vector<std::string>& command = examination.job.command;
-  finding.summary += fmt::format("; {} are unknown", names);
+  finding.summary += fmt::format("; whether their {} are equal is unknown", names);
   finding.fix = fmt::format(
-      "Run `ddpdoctor run -- {1}` first: it records the {0} of every call.", names,
-      command.empty() ? std::string("COMMAND")
+      "Start the next run with `ddpdoctor run -- {1}`: it records the {0} of every call.", names,
+      command.empty() ? std::string("…")
                       : base::elide(fmt::format("{}", fmt::join(command, " ")), kLongestCommand));
   std::vector<std::string> list;
   for (const Compared part : parts) {
@@ -137,7 +141,9 @@ Findings detect(const graph::Examination& examination) {
     finding.confidence = sure ? Confidence::kLikely : Confidence::kPossible;
     finding.waiting = waiting_ranks(examination);
     finding.summary =
-        fmt::format("all {} {}ranks called {}, but it does not finish", view.progress.size(),
+        fmt::format("{} {}ranks called {}, but it does not finish",
+                    view.progress.size() == 2 ? std::string("both")
+                                              : fmt::format("all {}", view.progress.size()),
                     examination.job.world_size ? "" : "known ", call_name(examination.job, *call));
     const std::vector<Compared> open = not_compared(examination, view, call->sequence);
     if (open.empty()) {

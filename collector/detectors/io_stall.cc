@@ -282,12 +282,12 @@ std::string fix_for(const Stall& stall, const std::vector<Suspect>& there) {
            "a file. wait() with a pipe blocks when the pipe is full.";
   }
   if (!stall.path && waits_in_network_files(there)) {
-    return "Check the file server of that path (NFS), or write to local storage; let only rank 0 "
-           "write what all ranks share.";
+    return "Check the file server of that path (NFS), or write to local storage. Write what all "
+           "ranks share on rank 0 only.";
   }
   if (!stall.path) {
-    return "Set a timeout on this wait (or open it non-blocking) so that it raises when the other "
-           "side does not answer.";
+    return "Set a timeout on this wait, or open it non-blocking, so that it raises when no answer "
+           "arrives.";
   }
   const bool in_kernel = std::any_of(there.begin(), there.end(), [](const Suspect& suspect) {
     return suspect.thread != nullptr && suspect.thread->state == 'D';

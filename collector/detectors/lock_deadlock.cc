@@ -73,7 +73,9 @@ Suspect member(const graph::Examination& examination, const model::Process& proc
                const model::Thread& thread, std::string text, Confidence confidence) {
   Suspect suspect = suspect_in(examination, process, &thread);
   suspect.confidence = confidence;
-  suspect.note = text;
+  const bool main = process.rank && &thread == model::main_thread(process);
+  suspect.note = fmt::format(
+      "{} {}", main ? fmt::format("rank {}", *process.rank) : thread_name(thread), text);
   suspect.evidence =
       fmt::format("{} of process {} {}", full_thread_name(thread), process.pid, text);
   return suspect;
@@ -239,7 +241,8 @@ void tell_interruption(const std::vector<Suspect>& circle, const Interruption& s
       who(circle), place(circle.front().place), place(interrupted), and_who_waits(finding));
   finding.locations.insert(
       finding.locations.begin() + std::min<std::ptrdiff_t>(1, std::ssize(finding.locations)),
-      location(interrupted, finding.culprits, "was interrupted here while it held the lock"));
+      location(interrupted, finding.culprits,
+               "the signal interrupted this line, which held the lock"));
   finding.fix =
       "Set only a flag in the handler, and do its work in the loop or in a separate thread: a "
       "handler runs between any two lines.";
@@ -287,10 +290,9 @@ std::optional<Finding> waits_inside(const graph::Examination& examination,
              confidence)};
   Finding finding = accuse(examination, kKind, both);
   finding.summary = fmt::format(
-      "{} waits ({}) while it holds {}; its thread {}, which has to end that wait, needs the lock "
-      "({}){}",
-      who(both), place(both.front().place), found->lock, found->wanter->name,
-      place(both.back().place), and_who_waits(finding));
+      "{} holds {} while it waits ({}); its thread {} needs that lock to end the wait ({})",
+      who(both), found->lock, place(both.front().place), found->wanter->name,
+      place(both.back().place));
   finding.fix = fmt::format("Release {} before {}, or wait with a timeout.", found->lock,
                             found->awaited.empty() ? "waiting" : found->awaited + "()");
   return finding;

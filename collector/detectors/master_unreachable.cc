@@ -42,23 +42,25 @@ std::string obstacle(const model::JobModel& job, const model::Fact& listen) {
   return {};
 }
 
-/// Attempted connections to the rendezvous without an answer.
-std::optional<std::string> unanswered(const model::JobModel& job) {
-  model::RankSet ranks;
+/// Attempted connections to the rendezvous without an answer, and their ranks.
+struct Unanswered {
   std::string address;
+  model::RankSet ranks;
+};
+
+std::optional<Unanswered> unanswered(const model::JobModel& job) {
+  Unanswered out;
   for (const model::Fact* connect : model::facts(job, "connect")) {
     if (connect->flag("rendezvous") != true) {
       continue;
     }
-    address = fmt::format("{}:{:.0f}", connect->text("address").value_or("?"),
-                          connect->number("port").value_or(0));
+    out.address = fmt::format("{}:{:.0f}", connect->text("address").value_or("?"),
+                              connect->number("port").value_or(0));
     if (connect->rank) {
-      ranks.insert(*connect->rank);
+      out.ranks.insert(*connect->rank);
     }
   }
-  return address.empty() ? std::nullopt
-                         : std::optional(fmt::format("{} does not answer{}", address,
-                                                     ranks.empty() ? "" : " " + said(ranks)));
+  return out.address.empty() ? std::nullopt : std::optional(std::move(out));
 }
 
 /// The ranks at the rendezvous that were given this port.
@@ -210,15 +212,19 @@ Findings detect(const graph::Examination& examination) {
   if (early) {
     return findings;
   }
-  if (const auto reason = unanswered(examination.job); reason && findings.empty()) {
+  if (const auto silent = unanswered(examination.job); silent && findings.empty()) {
+    const bool some = !silent->ranks.empty() && silent->ranks != waiting;
+    const std::string reason = fmt::format("{} does not answer{}", silent->address,
+                                           some ? " " + said(silent->ranks) : std::string());
     Finding finding;
     finding.kind = kKind;
     finding.confidence = *still;
     add_waiting(examination, finding);
-    finding.evidence.push_back({.rank = std::nullopt, .text = *reason});
-    finding.summary = fmt::format("{} cannot reach the rendezvous: {}", said(waiting), *reason);
-    finding.fix =
-        "Check that MASTER_ADDR is the machine of rank 0, and that no firewall blocks this port.";
+    finding.evidence.push_back({.rank = std::nullopt, .text = reason});
+    finding.summary = fmt::format("{} cannot reach the rendezvous: {}", said(waiting), reason);
+    finding.fix = fmt::format(
+        "Check that MASTER_ADDR is the machine of rank 0, and that no firewall blocks {}.",
+        silent->address);
     findings.push_back(std::move(finding));
   }
   if (findings.empty()) {

@@ -29,8 +29,8 @@ void tell_new_call(const graph::Examination& examination, const Explanation& exp
                   said(parting.odd.ranks), odd_place(examination, explanation),
                   said(parting.rest.ranks), waiting_call(examination, explanation));
   finding.fix = fmt::format(
-      "Call {} ({}) on every rank or on none. Print the values that decide it on {} and on {} "
-      "(class, option, log level, own data) and compare them.",
+      "Call {} ({}) on every rank or on none. Compare the values that decide it (class, "
+      "option, log level, own data) on {} and on {}.",
       parting.odd.operation, line_of(parting.odd.site()), said(parting.odd.ranks),
       said(parting.rest.ranks));
 }

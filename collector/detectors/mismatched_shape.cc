@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/numbers.h"
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
@@ -38,7 +39,9 @@ std::string size_of(const model::CollectiveCall& call, bool splits) {
   if (call.shape) {
     return shape_text(*call.shape);
   }
-  return call.count ? fmt::format("{} elements", *call.count) : std::string("an unknown size");
+  return !call.count        ? std::string("an unknown size")
+         : *call.count == 1 ? std::string("1 element")
+                            : base::grouped(static_cast<std::uint64_t>(*call.count)) + " elements";
 }
 
 /// What it sends to itself differs from what it expects from itself.

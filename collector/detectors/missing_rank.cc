@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain fact, when no finer cause is seen: ranks wait in a collective, one has not called it,
-// and here is what it does instead.
+// The plain fact without a finer cause: ranks wait in a collective that one rank has not called.
 #include <algorithm>
 #include <limits>
 
@@ -56,8 +55,11 @@ void tell_holder(const graph::Examination& examination, const graph::Standing& s
                             thread_name(*holder), line_of(site));
 }
 
-std::string capture(const model::RankSet& ranks) {
-  return fmt::format("Run `ddpdoctor attach PID` on the node of {}: {} not captured.", said(ranks),
+std::string capture(const graph::Examination& examination, const model::RankSet& ranks) {
+  constexpr std::string_view kLogs = " while it hangs, or start it with `ddpdoctor run -- …`";
+  return fmt::format("Run `ddpdoctor attach PID` on the node{} of {}{}: {} not captured.",
+                     ranks.size() == 1 ? "" : "s", said(ranks),
+                     model::latest(examination.job) == nullptr ? kLogs : "",
                      ranks.size() == 1 ? "its stack was" : "their stacks were");
 }
 
@@ -75,7 +77,7 @@ void tell_whereabouts(const graph::Examination& examination, const model::RankSe
                       const graph::Standing* standing, Finding& finding) {
   finding.summary += where_it_is(examination, ranks, standing);
   if (standing == nullptr || !standing->user.known()) {
-    finding.fix = capture(ranks);
+    finding.fix = capture(examination, ranks);
   } else if (standing->activity == graph::Activity::kBetweenCalls) {
     finding.fix = fmt::format(
         "Run `ddpdoctor attach PID` on the node of rank {}; or pass its `py-spy dump --pid PID` "
@@ -90,7 +92,7 @@ void tell_whereabouts(const graph::Examination& examination, const model::RankSe
     finding.fix = waited ? waited->advice
                          : fmt::format(
                                "Check why {} ({}) does not return on rank {}: print its inputs, "
-                               "or bound it with a timeout.",
+                               "or add a timeout.",
                                statement_or(examination.job, standing->user),
                                line_of(standing->user), standing->rank);
     if (waited) {
@@ -301,10 +303,10 @@ void tell_others(const graph::Examination& examination, const graph::Standing* s
     return;
   }
   finding.summary = headline(calls) + where_it_is(examination, all, standing);
-  if (finding.fix == capture(first)) {
-    finding.fix = capture(all);
+  if (finding.fix == capture(examination, first)) {
+    finding.fix = capture(examination, all);
   } else {
-    finding.fix += " " + capture(all.minus(first));
+    finding.fix += " " + capture(examination, all.minus(first));
   }
 }
 

@@ -227,22 +227,18 @@ model::RankSet who_did_not_call(const graph::Examination& examination,
 
 std::string told(const model::RankSet& culprits, const model::RankSet& inside,
                  const std::optional<Guard>& guarded) {
-  const std::string_view wait = inside.size() == 1 ? "waits" : "wait";
+  const std::string wait = ranks_do(inside, "is waiting", "are waiting");
   if (culprits.empty()) {
     return fmt::format(
-        "{} {} in new_group for each other: only some ranks called an earlier new_group",
-        said(inside), wait);
+        "{} in new_group for each other: only some ranks called an earlier new_group", wait);
   }
   if (culprits.common(inside).empty() && (!guarded || guarded->on_the_way)) {
-    return fmt::format(
-        "{} did not call new_group; {} {} in it for {}. Every rank must call it, also without "
-        "being a member",
-        said(culprits), said(inside), wait, culprits.size() == 1 ? "it" : "them");
+    return fmt::format("{} did not call new_group; {} in it", said(culprits), wait);
   }
   return fmt::format(
-      "{} did not call new_group{}, but the others did: the group numbers differ since then, and "
-      "{} {} in a later new_group",
-      said(culprits), guarded ? placed(guarded->call) : std::string(), said(inside), wait);
+      "{} did not call new_group{}, but the other ranks did; {} in a later new_group because the "
+      "group numbers differ",
+      said(culprits), guarded ? placed(guarded->call) : std::string(), wait);
 }
 
 /// Two groups being created have one number: whichever rank skipped a call or made it out of order,
@@ -261,10 +257,8 @@ Finding one_number_for_two(const graph::Examination& examination,
     finding.locations.push_back(location(
         *made.by, fmt::format("rank {} creates group {} here", made.by->rank, made.number)));
   }
-  finding.summary = fmt::format(
-      "ranks create group {} with different members ({}): every rank must call new_group for every "
-      "group, in the same order",
-      groups.front().number, fmt::join(each, ", "));
+  finding.summary = fmt::format("ranks create group {} with different members: {}",
+                                groups.front().number, fmt::join(each, ", "));
   finding.fix = kFix;
   add_whereabouts(finding, examination, finding.waiting);
   return finding;
@@ -354,8 +348,7 @@ Findings detect(const graph::Examination& examination) {
   for (const model::RankSet* side : {&inside, &outside}) {
     if (!side->empty()) {
       const graph::Standing* standing = examination.standing(side->front());
-      finding.locations.push_back(location(
-          standing->user, *side, fmt::format("{} {} here", said(*side), is_or_are(*side))));
+      finding.locations.push_back(location(standing->user, *side, is_here(*side, *standing)));
     }
   }
   finding.summary = told(finding.culprits, inside, guarded);

@@ -128,7 +128,7 @@ std::string fix_for(const SharedLoop& shared) {
           over, where);
     case OwnOrder::kRandom:
       return fmt::format(
-          "Draw the order of `{}` ({}) on rank 0 and broadcast it, or use the same seed on every "
+          "Draw the order of `{}` ({}) on rank 0 and broadcast it; or use the same seed on every "
           "rank.",
           over, where);
   }

@@ -153,7 +153,7 @@ std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination
   if (starts) {
     suspect.confidence = Confidence::kPossible;
   }
-  suspect.note = "is waiting here for a result that no worker computes";
+  suspect.note = who({suspect}) + " is waiting here for a result that no worker computes";
   suspect.evidence =
       fmt::format("process {} waits for a result of its pool, and {} idle{}{}", owner.pid,
                   workers.size() == 1 ? std::string("its only worker is")
@@ -177,7 +177,7 @@ Findings detect(const graph::Examination& examination) {
         who(there), place(there.front().place), and_who_waits(finding));
     finding.fix =
         "Use concurrent.futures.ProcessPoolExecutor, which raises BrokenProcessPool; or pass a "
-        "timeout to get(). Check dmesg for what killed the worker.";
+        "timeout to get(). Run `dmesg | grep -i kill` to see what killed the worker.";
     findings.push_back(std::move(finding));
   }
   return findings;

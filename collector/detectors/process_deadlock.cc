@@ -155,7 +155,7 @@ std::string fix_of(const WaitingCircle& circle) {
     return "Receive on one side before it sends, or send from a thread: a pipe or socket holds "
            "only its buffer.";
   }
-  return "Change one of these waits so that it happens after the other process was served, or give "
+  return "Change one of these waits so that it happens after the other process was served; or give "
          "it a timeout that raises.";
 }
 

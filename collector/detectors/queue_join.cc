@@ -75,7 +75,7 @@ std::optional<Suspect> joins_before_draining(const graph::Examination& examinati
     if (joins_for_a_while(*main)) {
       suspect.confidence = Confidence::kPossible;  // it may read the queue afterwards
     }
-    suspect.note = fmt::format("joins process {} here, but the queue of that process is not empty",
+    suspect.note = fmt::format("{} joins process {} here, whose queue is not empty", who({suspect}),
                                child->pid);
     suspect.evidence = fmt::format(
         "process {} joins its child {}; the child {}and the feeder thread of its queue is waiting "
@@ -96,9 +96,8 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
-    finding.summary =
-        fmt::format("{} joins a child ({}) before it has emptied the queue of the child{}",
-                    who(there), place(there.front().place), and_who_waits(finding));
+    finding.summary = fmt::format("{} joins a child process ({}) whose queue it has not emptied{}",
+                                  who(there), place(there.front().place), and_who_waits(finding));
     finding.fix =
         "Read everything from the queue before join(); or call queue.cancel_join_thread() in the "
         "child if its data may be lost.";

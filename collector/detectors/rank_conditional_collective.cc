@@ -127,6 +127,28 @@ std::string others_skipped(const graph::Examination& examination, const Explanat
                                      rest.operation);
 }
 
+/// "all_gather (train.py:16)"; where the block holds a call that leads to it, that call:
+/// "`evaluate(model)` (train.py:97), which calls barrier,".
+std::string guarded_call(const model::JobModel& job, const Branch& branch, const Side& odd,
+                         const std::string& call) {
+  const std::string statement = source_quote(job, branch.guarded);
+  const bool on_the_way = std::any_of(
+      odd.path.begin(), odd.path.end(),
+      [&branch](const model::CallSite& site) { return graph::same_line(site, branch.guarded); });
+  if (graph::same_line(branch.guarded, odd.site()) || !on_the_way || statement.empty()) {
+    return fmt::format("{} ({})", call, line_of(odd.site()));
+  }
+  return fmt::format("{} ({}), which calls {},", statement, line_of(branch.guarded), call);
+}
+
+/// "`if rank == 0` (train.py:14)" of "inside `if rank == 0` (train.py:14)".
+std::string block_of(const Branch& branch, const std::string& enclosed) {
+  constexpr std::string_view kInside = "inside ";
+  return enclosed.starts_with(kInside)
+             ? enclosed.substr(kInside.size())
+             : fmt::format("{} ({})", condition_quote(branch), line_of(branch.where));
+}
+
 void tell_call(const graph::Examination& examination, const Explanation& explanation,
                Finding& finding) {
   const Branch& branch = *explanation.branch;
@@ -144,9 +166,10 @@ void tell_call(const graph::Examination& examination, const Explanation& explana
                 "saving after it.",
                 call, line_of(parting.odd.site()), condition_quote(branch), line_of(branch.where))
           : fmt::format(
-                "Move {} ({}) out of {} ({}) so that every rank calls it. Keep only printing and "
-                "saving inside.",
-                call, line_of(parting.odd.site()), condition_quote(branch), line_of(branch.where));
+                "Move {} out of {} so that every rank calls it. Keep only printing and saving "
+                "inside.",
+                guarded_call(examination.job, branch, parting.odd, call),
+                block_of(branch, enclosed));
 }
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {

@@ -233,7 +233,9 @@ Finding tell_finalized(const graph::Examination& examination, Finding finding) {
   const std::string where = placed(at->user);
   std::vector<Location> ends = ways_out(examination, finding);
   if (at->user.known()) {
-    ends = {location(at->user, finding.culprits, "calls MPI_Finalize here")};
+    ends = {
+        location(at->user, finding.culprits,
+                 ranks_do(finding.culprits, "calls MPI_Finalize here", "call MPI_Finalize here"))};
   }
   finding.locations.insert(finding.locations.begin(), ends.begin(), ends.end());
   const std::string left = may_have_raised(examination, finding.culprits)

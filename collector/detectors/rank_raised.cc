@@ -126,13 +126,21 @@ bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback
   });
 }
 
+/// "rank 2 raised here".
+std::string raised_here(const Traceback& traceback) {
+  const std::string who = traceback.rank ? fmt::format("rank {}", *traceback.rank) : "this line";
+  return fmt::format("{}{} raised{}", traceback.of_thread ? "a thread of " : "",
+                     traceback.of_thread && !traceback.rank ? "the job" : who,
+                     traceback.rank || traceback.of_thread ? " here" : "");
+}
+
 /// The current attempt could not connect, and a previous one has other exceptions.
 std::vector<Suspect> raised_in_former_life(const model::JobModel& job) {
   std::vector<Suspect> out;
   for (const Traceback& traceback : exceptions_of_former_life(job)) {
     Suspect suspect{.rank = traceback.rank, .place = traceback.place};
     suspect.confidence = Confidence::kLikely;
-    suspect.note = "raised here, before the job was restarted";
+    suspect.note = raised_here(traceback) + ", before the job was restarted";
     suspect.deed = kRaised;
     suspect.evidence = "log of an earlier attempt: " +
                        base::elide(base::printable(traceback.exception), kLongestLine);
@@ -170,7 +178,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
     if (raised_before(all, traceback)) {
       suspect.confidence = at_most(suspect.confidence, Confidence::kLikely);
     }
-    suspect.note = traceback.of_thread ? "a thread raised here" : "raised here";
+    suspect.note = raised_here(traceback);
     suspect.deed = kRaised;
     suspect.evidence = "log: " + base::elide(base::printable(traceback.exception), kLongestLine);
     out.push_back(std::move(suspect));
@@ -301,12 +309,11 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const std::string_view deed = there.front().deed;
-    finding.summary =
-        fmt::format("{} {}{}{}", finding.culprits.empty() ? "a rank" : who(there),
-                    !deed.empty()                 ? deed
-                    : finding.culprits.size() > 1 ? "are in the handler of an exception"
-                                                  : "is in the handler of an exception",
-                    placed(there.front().place), and_who_waits(finding));
+    finding.summary = fmt::format("{} {}{}{}", finding.culprits.empty() ? "a rank" : who(there),
+                                  !deed.empty()                 ? deed
+                                  : finding.culprits.size() > 1 ? "are handling an exception"
+                                                                : "is handling an exception",
+                                  placed(there.front().place), and_who_waits(finding));
     add_handler(examination, there, finding);
     add_stacks(examination, there, finding);
     finding.fix = advice(examination, there.front(), by_mpi);

@@ -125,7 +125,9 @@ void add_who_lost_a_worker(const graph::Examination& examination, Finding& findi
       const model::RankSet ranks =
           sighting.rank ? model::RankSet{*sighting.rank} : model::RankSet{};
       finding.culprits = ranks;
-      finding.locations.push_back(location(sighting.place, ranks, "lost its worker here"));
+      finding.locations.push_back(
+          location(sighting.place, ranks,
+                   (ranks.empty() ? "a rank" : said(ranks)) + " lost its worker here"));
       finding.confidence = Confidence::kCertain;
       finding.summary = fmt::format("{} ran out of shared memory ({})",
                                     ranks.empty() ? "a rank" : said(ranks), place(sighting.place));

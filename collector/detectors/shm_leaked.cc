@@ -151,7 +151,7 @@ Finding keeps_too_much(const graph::Examination& examination, const model::Fact&
   }
   if (chosen.known()) {
     finding.locations.push_back(
-        location(chosen, {}, "stores each tensor of a worker as a file in /dev/shm"));
+        location(chosen, {}, "this call stores each tensor of a worker as a file in /dev/shm"));
   }
   finding.evidence.push_back(
       {.rank = rank,

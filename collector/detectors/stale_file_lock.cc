@@ -233,9 +233,9 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
   }
   suspect.note = fmt::format("process {} is waiting here for {} to be removed", process.pid,
                              path.value_or("a lock file"));
-  suspect.evidence = fmt::format(
-      "process {} waits for the lock file {}{}{}", process.pid, path.value_or("(path unknown)"),
-      fact != nullptr ? age_of(*fact) : "", ownerless ? "; no process holds it" : "");
+  suspect.evidence =
+      fmt::format("it waits for the lock file {}{}{}", path.value_or("(path unknown)"),
+                  fact != nullptr ? age_of(*fact) : "", ownerless ? "; no process holds it" : "");
   return Waiter{.suspect = std::move(suspect), .path = path, .held = held};
 }
 

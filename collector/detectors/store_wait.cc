@@ -173,6 +173,14 @@ model::RankSet named_setters(const graph::Examination& examination, const model:
   return out;
 }
 
+/// The line at which the first of these ranks is; other words where no stack shows it.
+std::string line_or(const graph::Examination& examination, const model::RankSet& ranks,
+                    std::string_view otherwise) {
+  const graph::Standing* standing = examination.standing(ranks.front());
+  return standing == nullptr || !standing->user.known() ? std::string(otherwise)
+                                                        : line_of(standing->user);
+}
+
 Finding named_do_not_set(const graph::Examination& examination, const std::string& key,
                          const model::RankSet& waiters, const model::RankSet& setters,
                          Confidence sure) {
@@ -185,10 +193,12 @@ Finding named_do_not_set(const graph::Examination& examination, const std::strin
   finding.waiting = finding.waiting.united(waiters).minus(setters);
   const std::string name = key.empty() ? std::string("a key") : fmt::format("the key {}", key);
   finding.summary =
-      fmt::format("{} {} in the store for {}, which {} has not set", said(waiters),
-                  waiters.size() == 1 ? "is waiting" : "are waiting", name, said(setters));
-  finding.fix =
-      fmt::format("Set {} on {} before it continues, or do not wait for it.", name, said(setters));
+      fmt::format("{} not set {}; {} for it in the store", ranks_do(setters, "has", "have"), name,
+                  ranks_do(waiters, "is waiting", "are waiting"));
+  finding.fix = fmt::format("Set {} on {} before {}, or remove the wait ({}).",
+                            key.empty() ? "that key" : name, said(setters),
+                            line_or(examination, setters, "it continues"),
+                            line_or(examination, waiters, "line unknown"));
   add_whereabouts(finding, examination, waiters.united(setters));
   return finding;
 }
@@ -237,12 +247,15 @@ Finding nobody_sets(const graph::Examination& examination, const std::string& ke
   finding.summary =
       fmt::format("{} {} in the store ({}) for {}, which no rank has set", said(waiters),
                   waiters.size() == 1 ? "is waiting" : "are waiting", place_of_wait, name);
-  finding.fix = set_at ? fmt::format("Run {} before the other ranks wait for the key {}.",
-                                     place(set_at->where), written)
-                       : fmt::format(
-                             "Set {} on one rank before this line (compare the spelling of the "
-                             "key), or do not wait for it.",
-                             name);
+  finding.fix =
+      set_at
+          ? fmt::format(
+                "Move the line that sets the key {} ({}) before the wait of the other ranks.",
+                written, line_of(set_at->where))
+          : fmt::format(
+                "Set {} on one rank before this line, or remove the wait. Compare how the key is "
+                "spelled in both places.",
+                name);
   add_whereabouts(finding, examination, waiters.united(elsewhere));
   if (!key.empty()) {
     finding.details["key"] = key;
@@ -272,14 +285,15 @@ std::optional<Finding> client_is_taken(const graph::Examination& examination, mo
   finding.culprits = model::RankSet({rank});
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   finding.summary = fmt::format(
-      "rank {} cannot set a key ({}): its thread {} is waiting in the same store ({}); a store "
-      "handles one call at a time",
-      rank, place(standing->user), other->name, place(taken));
+      "rank {} cannot set a key ({}) while its thread {} is waiting in the same store ({})", rank,
+      place(standing->user), other->name, place(taken));
   finding.locations = {
       location(standing->user, finding.culprits, fmt::format("rank {} sets a key here", rank)),
       location(taken, finding.culprits, "a second thread of this rank uses the store here")};
   finding.fix =
-      "Give the waiting thread its own store (store.clone(), or a TCPStore with is_master=False).";
+      "Give the waiting thread its own store (store.clone(), or a TCPStore with is_master=False): "
+      "a "
+      "store handles one call at a time.";
   add_whereabouts(finding, examination, finding.culprits);
   return finding;
 }

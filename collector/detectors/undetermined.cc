@@ -26,29 +26,35 @@ namespace {
 
 constexpr std::size_t kLongestLine = 240;
 
-// The evidence that would decide it, by what is missing.
-std::vector<std::string> to_capture(const graph::Examination& examination) {
-  std::vector<std::string> wanted;
+/// What to do next, by what is missing: a sentence for each.
+std::string next_steps(const graph::Examination& examination, bool ask_nccl = false) {
+  std::vector<std::string> steps;
   const model::RankSet unseen = unobserved_ranks(examination);
   if (!unseen.empty()) {
-    wanted.push_back(fmt::format("stacks of {} (attach as the same user or as root, on every node)",
-                                 said(unseen)));
-  }
-  const bool recorded = examination.job.history_complete;  // no call was made yet
-  if (examination.history.empty() && !recorded) {
-    wanted.emplace_back(
-        "the recorded collectives (ddpdoctor run, or TORCH_FR_BUFFER_SIZE=2000 and a "
-        "flight-recorder dump)");
+    steps.push_back(
+        fmt::format("Run `ddpdoctor attach PID` as the job's user or as root on the {} of {}.",
+                    unseen.size() == 1 ? "node" : "nodes", said(unseen)));
   }
   const bool only_logs = model::latest(examination.job) == nullptr && !examination.job.logs.empty();
   if (!examination.still() && !only_logs) {
-    wanted.emplace_back("a second snapshot some seconds later");
+    steps.emplace_back(
+        "Capture the stacks again after 10 s and pass both captures to `ddpdoctor report`.");
   }
-  if (wanted.empty()) {
-    wanted.emplace_back(recorded ? "what the ranks print and what each was started with"
-                                 : "a recording of the whole run (ddpdoctor run -- ...)");
+  const bool recorded = examination.job.history_complete;  // nothing was called yet
+  if (examination.history.empty() && !recorded) {
+    steps.emplace_back(
+        "Start the next run with `ddpdoctor run -- …`, or set TORCH_FR_BUFFER_SIZE=2000 in it and "
+        "pass its flight-recorder dumps to `ddpdoctor report`.");
   }
-  return wanted;
+  if (ask_nccl) {
+    steps.emplace_back("Run `ncclras` on a node (NCCL 2.24 or later): it names the rank behind.");
+  }
+  if (steps.empty()) {
+    steps.emplace_back(
+        recorded ? "Compare the output and the command line of the ranks."
+                 : "Start the next run with `ddpdoctor run -- …`: it records every call.");
+  }
+  return fmt::format("{}", fmt::join(steps, " "));
 }
 
 /// "the cause is unknown because ranks 4-7 were not captured".
@@ -104,7 +110,7 @@ Findings nothing_known(const graph::Examination& examination) {
   finding.kind = "undetermined";
   finding.confidence = Confidence::kPossible;
   finding.summary = "no stack and no recorded call of any rank is known";
-  finding.fix = fmt::format("Capture {}.", fmt::join(to_capture(examination), "; "));
+  finding.fix = next_steps(examination);
   for (const std::string& observed : examination.job.coverage.observed) {
     // A user who passed a dump assumes that it was understood.
     if (observed.starts_with(model::kReadAsLog)) {
@@ -279,9 +285,7 @@ Findings all_behind_their_gpus(const graph::Examination& examination) {
                   "the hosts of {} do not move; stacks do not show what their GPUs wait for: a "
                   "collective or a long kernel",
                   said(stay));
-  finding.fix =
-      fmt::format("Capture {}; on NCCL 2.24 and later `ncclras` shows the rank that is behind.",
-                  fmt::join(to_capture(examination), "; "));
+  finding.fix = next_steps(examination, true);
   tell_each_place(examination, stay, finding);
   return {finding};
 }
@@ -360,9 +364,7 @@ Findings detect(const graph::Examination& examination) {
                   hangs ? "in a collective; " + why_unknown(examination)
                         : "for other ranks; one snapshot cannot tell a hang from a normal step");
   const bool ask_nccl = examination.history.empty() && is_gpu_job(examination);
-  finding.fix = fmt::format(
-      "Capture {}{}.", fmt::join(to_capture(examination), "; "),
-      ask_nccl ? "; on NCCL 2.24 and later `ncclras` shows the rank that is behind" : "");
+  finding.fix = next_steps(examination, ask_nccl);
   if (standing->user.known()) {
     finding.locations.push_back(
         location(standing->user, waiting, waiting_here(examination.job, waiting)));

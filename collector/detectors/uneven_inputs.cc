@@ -100,11 +100,10 @@ void tell_join(const Explanation& explanation, Finding& finding) {
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
-  finding.summary =
-      fmt::format("{} left `{}` ({}) earlier than {}, which {} waiting in {} of the next step",
-                  said(parting.odd.ranks), explanation.loop->header,
-                  line_of(explanation.loop->where), said(parting.rest.ranks),
-                  is_or_are(parting.rest.ranks), waiting_call(examination, explanation));
+  finding.summary = fmt::format(
+      "{} left `{}` ({}) early; {} in the next step, waiting in {}", said(parting.odd.ranks),
+      explanation.loop->header, line_of(explanation.loop->where),
+      ranks_do(parting.rest.ranks, "is", "are"), waiting_call(examination, explanation));
   finding.fix = kEqualSteps;
   if (explanation.loop->shadowed) {
     tell_join(explanation, finding);

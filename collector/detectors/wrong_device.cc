@@ -159,7 +159,8 @@ void add_where_it_was_taken(const model::JobModel& job, Finding& finding) {
     const model::CallSite site = recorded_place(*context);
     if (rank && finding.culprits.contains(*rank) && site.known() && finding.locations.empty()) {
       finding.locations.push_back(
-          location(site, finding.culprits, "started CUDA on the GPU of a different rank here"));
+          location(site, finding.culprits,
+                   said(finding.culprits) + " started CUDA here, on the GPU of a different rank"));
     }
   }
 }
@@ -197,8 +198,9 @@ bool add_what_logs_say(const model::JobModel& job, const std::string& gpu, Findi
           {.rank = stream[i].rank, .text = "log: " + base::elide(base::printable(line), 200)});
       if (const model::CallSite site = user_place_above(stream, i);
           site.known() && finding.locations.empty()) {
-        finding.locations.push_back(location(site, model::RankSet{*stream[i].rank},
-                                             "used the GPU of a different rank here"));
+        finding.locations.push_back(location(
+            site, model::RankSet{*stream[i].rank},
+            fmt::format("rank {} used the GPU of a different rank here", *stream[i].rank)));
       }
     }
   }

@@ -82,9 +82,8 @@ void tell_native_places(std::vector<Judged>& findings, const graph::Examination&
                                  .function = frame->function,
                                  .note = fmt::format("rank {} is here, in compiled code", rank)});
     finding.fix += fmt::format(
-        " These stacks have no Python frames: for the line of rank {} capture py-spy dump "
-        "--native, "
-        "or pystack remote --native, of the same process.",
+        " These stacks have no Python frames: run `py-spy dump --native --pid PID` or `pystack "
+        "remote --native PID` to get the line of rank {}.",
         rank);
   }
 }

@@ -58,7 +58,7 @@ constexpr std::array<std::pair<Activity, std::string_view>, 29> kNames = {{
     {Activity::kExit, "exiting"},
     {Activity::kComputing, "computing"},
     {Activity::kBetweenCalls, "after its newest recorded call"},
-    {Activity::kUnknown, "waiting for something"},
+    {Activity::kUnknown, "blocked"},
 }};
 
 using Segment = std::span<const stacks::Frame>;

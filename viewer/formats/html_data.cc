@@ -270,18 +270,18 @@ Json explanations(const diagnosis::Diagnosis& diagnosis) {
   return out;
 }
 
-/// For each finding the indices of the evidence that its page shows.
-Json reasons(const diagnosis::Diagnosis& diagnosis) {
+/// For each finding what its page says under "Why".
+Json whys(const diagnosis::Diagnosis& diagnosis) {
   Json out = Json::array();
   for (const detectors::Finding& finding : diagnosis.findings) {
-    out.push_back(new_evidence(finding));
+    out.push_back(reasons(finding));
   }
   return out;
 }
 
 std::string packed(const diagnosis::Diagnosis& diagnosis, const Packing& packing) {
   Json report = Json::parse(json(diagnosis));
-  report["reasons"] = reasons(diagnosis);
+  report["reasons"] = whys(diagnosis);
   pack_tree(report["stack_diff"]);
   pack_processes(report, packing);
   pack_edges(report["wait_for"]);

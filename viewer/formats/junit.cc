@@ -48,8 +48,8 @@ std::string outcome(const diagnosis::Diagnosis& diagnosis, const detectors::Find
   if (!place.file.empty()) {
     body += fmt::format("at: {}:{}\n", escaped(place.file), place.line);
   }
-  for (const std::size_t index : new_evidence(finding)) {
-    body += fmt::format("why: {}\n", escaped(reason_text(finding.evidence[index])));
+  for (const std::string& reason : reasons(finding)) {
+    body += fmt::format("why: {}\n", escaped(reason));
   }
   body += fmt::format("fix: {}\n", escaped(finding.fix));
   if (!is_error(diagnosis, finding)) {

@@ -139,11 +139,11 @@ std::string finding_section(const diagnosis::Diagnosis& diagnosis,
     }
     out += "\n";
   }
-  const std::vector<std::size_t> reasons = new_evidence(finding);
-  for (const std::size_t index : reasons) {
-    out += fmt::format("- {}\n", escaped(reason_text(finding.evidence[index])));
+  const std::vector<std::string> why = reasons(finding);
+  for (const std::string& reason : why) {
+    out += fmt::format("- {}\n", escaped(reason));
   }
-  out += fmt::format("{}**Fix:** {}\n\n", reasons.empty() ? "" : "\n", escaped(finding.fix));
+  out += fmt::format("{}**Fix:** {}\n\n", why.empty() ? "" : "\n", escaped(finding.fix));
   out += fmt::format("More: {}\n\n", code("ddpdoctor explain " + finding.kind));
   return out;
 }

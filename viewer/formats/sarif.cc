@@ -33,13 +33,21 @@ std::uint64_t fingerprint(std::string_view text) {
 /// The base of relative URIs, by the name that code scanning defines.
 constexpr const char* kSourceRoot = "%SRCROOT%";
 
-Json rule(const std::string& kind) {
+/// The page of a cause: GitHub and GitLab make an anchor of its heading.
+std::string page_of(std::string_view pages, std::string_view kind) {
+  return fmt::format("{}/docs/causes.md#{}", pages, kind);
+}
+
+Json rule(const std::string& kind, std::string_view pages) {
   Json out = {{"id", base::printable(kind)}};
   if (const detectors::Detector* detector = detectors::find(kind)) {
     out["shortDescription"] = {{"text", detector->title}};
     out["fullDescription"] = {{"text", fmt::format("{}.", detector->title)}};
     out["help"] = {{"text", base::trim(detector->explanation)},
                    {"markdown", explanation_markdown(*detector)}};
+    if (!pages.empty()) {
+      out["helpUri"] = page_of(pages, kind);
+    }
     out["defaultConfiguration"] = {{"level", "error"}};
     out["properties"] = {{"precision", "high"}, {"tags", Json::array({"distributed", "hang"})}};
   }
@@ -103,12 +111,17 @@ Json result(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& fin
 
 }  // namespace
 
-std::string sarif(const diagnosis::Diagnosis& diagnosis, std::string_view current_folder) {
+std::string_view public_pages() {
+  return DDPDOCTOR_PAGES;
+}
+
+std::string sarif(const diagnosis::Diagnosis& diagnosis, std::string_view current_folder,
+                  std::string_view pages) {
   std::map<std::string, std::size_t> index;
   Json rules = Json::array();
   const auto add_rule = [&](const std::string& kind) {
     if (index.emplace(kind, rules.size()).second) {
-      rules.push_back(rule(kind));
+      rules.push_back(rule(kind, pages));
     }
   };
   for (const std::string& kind : diagnosis.detectors_run) {
@@ -121,8 +134,10 @@ std::string sarif(const diagnosis::Diagnosis& diagnosis, std::string_view curren
   for (const detectors::Finding& finding : diagnosis.findings) {
     results.push_back(result(diagnosis, finding, index[finding.kind], current_folder));
   }
-  const Json driver = {
-      {"name", "ddpdoctor"}, {"semanticVersion", tool_version()}, {"rules", rules}};
+  Json driver = {{"name", "ddpdoctor"}, {"semanticVersion", tool_version()}, {"rules", rules}};
+  if (!pages.empty()) {
+    driver["informationUri"] = fmt::format("{}/README.md", pages);
+  }
   const Json out = {
       {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
       {"version", "2.1.0"},

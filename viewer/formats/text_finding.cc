@@ -150,19 +150,19 @@ std::string labelled(std::string_view label, const std::vector<std::string>& lin
   return out;
 }
 
-std::string reasons(const detectors::Finding& finding, const TextOptions& options) {
+std::string why(const detectors::Finding& finding, const TextOptions& options) {
   constexpr std::string_view kLabel = "why: ";
-  const std::vector<std::size_t> fresh = new_evidence(finding);
+  const std::vector<std::string> fresh = viewer::reasons(finding);
   const std::size_t most = options.all_findings ? fresh.size() : kMostReasons;
   const std::size_t room =
       std::max(options.width, 2 * kNarrowestNote) - kIndent.size() - kLabel.size();
   std::string out;
   std::size_t said = 0;
-  for (const std::size_t index : fresh) {
+  for (const std::string& reason : fresh) {
     if (said == most) {
       break;
     }
-    std::vector<std::string> lines = wrap(reason_text(finding.evidence[index]), room);
+    std::vector<std::string> lines = wrap(reason, room);
     if (!options.all_findings && lines.size() > kMostReasonLines) {
       lines.resize(kMostReasonLines);
       lines.back() += "…";
@@ -201,16 +201,6 @@ std::string source_text(const model::JobModel& job, std::string_view file, int l
   return text ? base::printable(base::trim(*text)) : std::string();
 }
 
-std::string reason_text(const detectors::Evidence& evidence) {
-  const std::string text = one_line(evidence.text);
-  if (!evidence.rank || text.starts_with("rank")) {
-    return text;
-  }
-  const std::string name = fmt::format("rank {}", *evidence.rank);
-  const std::size_t at = text.find(name + " ");
-  return at != std::string::npos ? text : fmt::format("{}: {}", name, text);
-}
-
 bool is_error(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding) {
   const bool wrong = diagnosis.verdict == diagnosis::Verdict::kHang ||
                      diagnosis.verdict == diagnosis::Verdict::kCrash ||
@@ -228,7 +218,7 @@ std::string finding_block(const diagnosis::Diagnosis& diagnosis, const detectors
   if (finding.locations.size() > most) {
     out += fmt::format("{}… and {} more places: --all\n", kIndent, finding.locations.size() - most);
   }
-  out += reasons(finding, options);
+  out += why(finding, options);
   out += fix(finding, options);
   return out;
 }

@@ -14,9 +14,6 @@ namespace ddpdoctor::viewer {
 /// True if the finding is an error; false if it is only a warning.
 bool is_error(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding);
 
-/// A piece of evidence with its rank.
-std::string reason_text(const detectors::Evidence& evidence);
-
 /// One finding in the form of a compiler error: summary, relevant source lines, why, fix.
 std::string finding_block(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding,
                           const FileNames& names, const TextOptions& options);

@@ -21,7 +21,7 @@ function findingMarkdown(finding) {
     return `- ${quoted(place(where) || where.function || "unknown")}${source ? ` ${quoted(source.trim())}` : ""} ${plain(where.note || "")}${values ? `: ${values}` : ""}`;
   });
   return [`### ${plain(finding.summary)}`, "", `${quoted(finding.kind)} (${finding.confidence})`, "", ...places, "",
-    ...mergedEvidence(newEvidence(finding)).map((line) => `- ${plain(line)}`), "", `**Fix:** ${plain(finding.fix || "")}`, "",
+    ...reasonsOf(finding).map((line) => `- ${plain(line)}`), "", `**Fix:** ${plain(finding.fix || "")}`, "",
     `More: ${quoted(`ddpdoctor explain ${finding.kind}`)}`, ""].join("\n").replace(/\n{3,}/g, "\n\n");
 }
 

@@ -38,28 +38,8 @@ function drawSides(locations) {
     ...others.filter((where) => !decides(where)).map((where) => drawPlace(where, "waiting"))];
 }
 
-const plurals = {is: "are", has: "have", was: "were", waits: "wait", does: "do"};
-
-/** Evidence that is not already in the summary and the lines above. */
-const newEvidence = (finding) => report.reasons[report.findings.indexOf(finding)].map((index) => finding.evidence[index]).filter(Boolean);
-
-/** One line for all ranks with the same evidence. */
-function mergedEvidence(evidence) {
-  const lines = new Map();
-  for (const {rank, text} of evidence) {
-    const own = rank === undefined ? null : new RegExp(`^rank ${rank} (is|has|was|waits|does) `).exec(text);
-    const rest = own ? text.slice(own[0].length) : text;
-    const named = rank === undefined || text.startsWith("rank") || text.includes(`rank ${rank} `);
-    const key = own ? `${own[1]} ${rest}` : `${named ? "" : "of a rank: "}${text}`;
-    if (!lines.has(key)) lines.set(key, {verb: own && own[1], rest, ranks: [], own: !named});
-    if (rank !== undefined) lines.get(key).ranks.push(rank);
-  }
-  return [...lines.values()].map(({verb, rest, ranks, own}) => {
-    const who = ranks.length ? said(ranges(ranks)) : "";
-    if (verb) return `${who} ${ranks.length > 1 ? plurals[verb] : verb} ${rest}`;
-    return own && who ? `${who}: ${rest}` : rest;
-  });
-}
+/** What says more than the summary and the lines above. */
+const reasonsOf = (finding) => report.reasons[report.findings.indexOf(finding)] || [];
 
 /** The page of `explain`: paragraphs, and indented lines as a diff. */
 function drawExplanation(text) {
@@ -90,7 +70,7 @@ function drawExplain(finding) {
 const mostEvidence = 6;
 
 function drawEvidence(finding) {
-  const lines = mergedEvidence(newEvidence(finding)).map((line) => el("li", {}, ...prose(line)));
+  const lines = reasonsOf(finding).map((line) => el("li", {}, ...prose(line)));
   if (!lines.length) return null;
   const rest = lines.splice(mostEvidence);
   return el("div", {class: "why"}, el("strong", {}, "Why"), el("ul", {}, ...lines),

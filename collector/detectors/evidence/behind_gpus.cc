@@ -70,17 +70,21 @@ std::optional<Finding> elsewhere_than_gpus(const graph::Examination& examination
   finding.confidence = Confidence::kPossible;
   finding.culprits = others;
   finding.waiting = behind;
-  finding.summary = fmt::format(
-      "{} {} for their GPUs ({}), but rank {} {}; a collective queued there waits for {}",
-      said(behind), behind.size() == 1 ? "is waiting" : "are waiting", place(here.user), there.rank,
-      whereabouts(examination.job, there), said(others));
+  finding.summary =
+      fmt::format("{}; {}, where a queued collective may need {}",
+                  whereabouts(examination.job, {there.rank}, there),
+                  ranks_do(behind, "is waiting for its GPU", "are waiting for their GPUs"),
+                  others.size() == 1 ? std::string("it") : said(others));
   finding.fix = fmt::format(
       "Check why rank {} does not return ({}). A flight-recorder dump (TORCH_FR_BUFFER_SIZE=2000) "
       "or `ddpdoctor run` names the collective.",
       there.rank, place(there.user));
-  finding.locations.push_back(location(there.user, others, "this rank runs other code"));
   finding.locations.push_back(
-      location(here.user, behind, "the others are waiting for their GPUs here"));
+      location(there.user, others, ranks_do(others, "is here", "are here")));
+  finding.locations.push_back(
+      location(here.user, behind,
+               waiting_here(examination.job, behind,
+                            behind.size() == 1 ? "for its GPU" : "for their GPUs")));
   add_whereabouts(finding, examination, others);
   return finding;
 }

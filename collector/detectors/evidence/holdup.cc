@@ -23,8 +23,8 @@ constexpr std::string_view kShutPool =
     "daemons.";
 
 constexpr std::string_view kReadQueue =
-    "Take everything from the queue before the process is joined, or call cancel_join_thread() on "
-    "it where its data may be lost.";
+    "Take everything from the queue before join(), or call cancel_join_thread() on it where its "
+    "data may be lost.";
 
 bool waits_for_threads(const model::Thread& main) {
   return python_frame_in(main, "/threading.py", {"_shutdown"}) != nullptr ||

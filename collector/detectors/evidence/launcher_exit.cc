@@ -21,8 +21,8 @@ using enum graph::Activity;
 
 constexpr std::string_view kKind = "exit-hang";
 constexpr std::string_view kEndJoined =
-    "End that thread or child before joining it (a stop event, a last item for its queue, "
-    "terminate()), or start it with daemon=True.";
+    "End that thread or child before joining it (a stop event, a last queue item, terminate()), or "
+    "pass daemon=True.";
 
 /// A process without remaining work: what it waits for, and how to end that.
 struct Stay {

@@ -76,7 +76,7 @@ std::optional<Suspect> handling(const graph::Examination& examination,
   }
   Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
   suspect.rank = standing.rank;
-  suspect.note = "is in its exception handler here";
+  suspect.note = fmt::format("rank {} is handling an exception here", standing.rank);
   const auto handler =
       std::find_if(standing.callers.begin(), standing.callers.end(),
                    [&](const auto& site) { return in_handler(examination.job, {site}, {}); });
@@ -122,7 +122,7 @@ std::vector<Suspect> failed_on_their_way_out(const graph::Examination& examinati
     Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
     suspect.rank = standing.rank;
     suspect.confidence = *still == Confidence::kLikely ? Confidence::kCertain : *still;
-    suspect.note = "waits here after the exception";
+    suspect.note = fmt::format("rank {} waits here after the exception", standing.rank);
     suspect.evidence =
         failed->in_task
             ? fmt::format(

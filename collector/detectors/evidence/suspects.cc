@@ -84,6 +84,12 @@ Suspect suspect_in(const graph::Examination& examination, const model::Process& 
   return suspect;
 }
 
+std::string is_here(const model::RankSet& ranks, const graph::Standing& standing) {
+  const std::string here = ranks_do(ranks, "is here", "are here");
+  const std::string in = waits_in(standing);
+  return standing.waits_for_ranks() && in.starts_with("in ") ? here + ", " + in : here;
+}
+
 std::vector<std::vector<Suspect>> by_place(std::vector<Suspect> suspects) {
   std::map<std::pair<std::string, int>, std::vector<Suspect>> places;
   for (Suspect& suspect : suspects) {
@@ -204,7 +210,7 @@ std::string and_who_waits(const Finding& finding) {
   }
   return fmt::format("; {} wait{} for {}", said(finding.waiting),
                      finding.waiting.size() == 1 ? "s" : "",
-                     finding.culprits.size() == 1 ? "it" : "them");
+                     finding.culprits.size() > 1 ? "them" : "it");
 }
 
 }  // namespace ddpdoctor::detectors

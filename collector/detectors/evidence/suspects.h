@@ -54,6 +54,9 @@ std::optional<Confidence> stuck(const graph::Examination& examination);
 /// At most kPossible while a process around the ranks only pauses: it may end the wait.
 Confidence unless_somebody_acts(const graph::Examination& examination, Confidence confidence);
 
+/// "ranks 0 and 1 are here, in new_group"; the call only where they wait for other ranks.
+std::string is_here(const model::RankSet& ranks, const graph::Standing& standing);
+
 /// "rank 1", "ranks 0-1", "process 77": the subject of a finding.
 std::string who(const std::vector<Suspect>& suspects);
 

@@ -34,8 +34,8 @@ struct Primitive {
 };
 
 constexpr std::string_view kSetIt =
-    "Set this Event on every path, also after an exception in the thread that should set it, and "
-    "pass a timeout to wait().";
+    "Set this Event on every path, also after an exception in the thread that sets it. Pass a "
+    "timeout to wait().";
 constexpr std::string_view kNotifyIt =
     "Check the thread that should notify this Condition: it may have failed, or notified before "
     "the wait. Pass a timeout to wait().";
@@ -51,10 +51,12 @@ constexpr std::string_view kMarkIt =
 constexpr std::string_view kMeet =
     "Check the thread that has not reached this Barrier: it may have failed. Pass a timeout to "
     "wait().";
+constexpr std::string_view kUseWith =
+    "Use `with` wherever this lock is acquired, or acquire(timeout=…): which thread holds it is "
+    "unknown.";
 constexpr std::string_view kRelease =
-    "Find the way on which this lock is acquired and not released (a return or an exception "
-    "between "
-    "acquire() and release(), or acquired twice): `with` releases it on each.";
+    "Call release() in `finally` after every acquire() of this Semaphore, and pass a timeout to "
+    "acquire(): no record shows who took it.";
 constexpr std::string_view kResult =
     "Check why the task of this Future does not finish, and call result(timeout=…).";
 
@@ -146,7 +148,7 @@ std::optional<WaitedFor> end_of_loop(const model::JobModel& job, const graph::St
           asks_for(job, lines, *loop, program::Source::kFiles)
               ? fmt::format(
                     "Create the file that `{}` (line {}) checks for on a rank that does not "
-                    "wait for this one, and add a timeout that raises.",
+                    "wait for this one. Add a timeout that raises.",
                     header, loop->line)
               : fmt::format("Add a timeout that raises to the loop `{}` (line {}), and check what "
                             "should end it.",
@@ -155,7 +157,7 @@ std::optional<WaitedFor> end_of_loop(const model::JobModel& job, const graph::St
 }
 
 WaitedFor release_of_lock(const model::JobModel& job, const model::Thread& thread) {
-  WaitedFor out{.doing = "waiting for a lock", .advice = std::string(kRelease)};
+  WaitedFor out{.doing = "waiting for a lock", .advice = std::string(kUseWith)};
   const model::Frame* at = model::innermost_python(thread);
   const auto lock = wanted_lock(job, thread);
   const auto left =

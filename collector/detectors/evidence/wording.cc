@@ -37,6 +37,10 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
       return "was killed";
     case Activity::kExited:
       return "has exited";
+    case Activity::kBetweenCalls:
+      return "finished its newest recorded call";
+    case Activity::kIo:
+      return "is reading or writing";
     case Activity::kDdpBackward:
       return "is waiting in backward for a gradient bucket of DistributedDataParallel";
     case Activity::kDdpForward:
@@ -50,7 +54,7 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
                                    ? nullptr
                                    : &*standing.thread->waits_on;
   if (wait != nullptr && wait->kind == "elsewhere") {  // a log names the rank but not its line
-    return "is not in that call";
+    return "is at a line that the log does not show";
   }
   if (waits_in_call(standing)) {
     return "is in " + call_name(job, *standing.call);
@@ -73,6 +77,12 @@ std::string shown_words(const model::JobModel& job, const graph::Standing& stand
   }
   const std::string text = doing(job, standing);
   return text.substr(text.find(' ') + 1);
+}
+
+/// A rank that a log or a record names and of which no process was ever captured.
+bool nothing_seen_of(const model::JobModel& job, const graph::Standing& standing) {
+  return standing.activity == graph::Activity::kUnobserved ||
+         (standing.activity == graph::Activity::kAbsent && model::latest(job) == nullptr);
 }
 
 /// Where this standing is already shown; nothing if its sentence contains more.
@@ -126,8 +136,9 @@ std::string full_thread_name(const model::Thread& thread) {
 
 std::string call_name(const model::JobModel& job, std::string_view operation,
                       std::string_view group, std::optional<std::int64_t> sequence) {
-  std::string text(operation.empty() ? "a collective" : operation);
-  if (sequence && *sequence > 0) {
+  const bool numbered = sequence && *sequence > 0;
+  std::string text(!operation.empty() ? operation : numbered ? "collective" : "a collective");
+  if (numbered) {
     text += fmt::format(" #{}", *sequence);
   }
   // A group without a record or process is only assumed to be the world.
@@ -260,7 +271,7 @@ void add_whereabouts(Finding& finding, const graph::Examination& examination,
   std::vector<Alike> alike;  // ordered by their first rank
   for (const model::Rank rank : ranks) {
     const graph::Standing* standing = examination.standing(rank);
-    if (standing == nullptr) {
+    if (standing == nullptr || nothing_seen_of(examination.job, *standing)) {
       continue;
     }
     const std::string more = ahead_of_device(examination, *standing);

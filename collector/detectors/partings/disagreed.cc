@@ -33,7 +33,14 @@ void add_side(const graph::Examination& examination, const model::RankSet& ranks
   if (call.root) {
     text += fmt::format(", root rank {}", *call.root);
   }
-  finding.evidence.push_back({.rank = ranks.front(), .text = std::move(text)});
+  // Without an argument it is what the summary says.
+  const bool bare = !call.shape && call.reduce_op.empty() && !call.root;
+  finding.evidence.push_back(
+      {.rank = ranks.front(),
+       .text = std::move(text),
+       .shown = bare ? std::optional(
+                           Shown{.file = {}, .line = 0, .words = call_name(examination.job, call)})
+                     : std::nullopt});
 }
 
 // Stacks in exactly this call are the second fact.

@@ -337,7 +337,7 @@ void add_origin(const model::JobModel& job, const Branch& branch, Finding& findi
              !origin.unknown.empty()) {
     finding.evidence.push_back(
         {.rank = std::nullopt,
-         .text = fmt::format("the origin of {} is unknown: no known source file shows it",
+         .text = fmt::format("the origin of {} is unknown: no captured source file assigns it",
                              in_backquotes(origin.unknown))});
   }
 }

@@ -141,7 +141,7 @@ std::optional<model::WaitsOn> wait_of(const model::JobModel& job, const model::T
   // A logging handler writes to its stream.
   if (frame.file.ends_with("logging/__init__.py") &&
       (frame.function.ends_with("emit") || frame.function.ends_with("flush"))) {
-    return waits("file", "the stream of a log handler");
+    return waits("file", "handler.stream");
   }
   if (!model::is_user_file(frame.file)) {
     return std::nullopt;

@@ -265,7 +265,7 @@ std::string_view name_of(Source source) {
     case Source::kSignal:
       return "whether a signal has reached the rank";
     case Source::kRank:
-      return "the number of the rank";
+      return "the rank number";
   }
   return {};
 }

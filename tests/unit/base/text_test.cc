@@ -3,12 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include "base/numbers.h"
+
 namespace ddpdoctor::base {
 namespace {
 
 TEST(Ranges, JoinsNeighboursAndKeepsOutliers) {
   EXPECT_EQ(ranges({0, 1, 2, 5, 7, 8}), "0-2,5,7-8");
   EXPECT_EQ(ranges({}), "");
+}
+
+TEST(Grouped, ThreeDigitsEach) {
+  EXPECT_EQ(grouped(7), "7");
+  EXPECT_EQ(grouped(1023), "1,023");
+  EXPECT_EQ(grouped(402653184), "402,653,184");
 }
 
 TEST(Duration, SpeaksLikeAPerson) {

@@ -21,8 +21,9 @@ TEST(CollectiveOrder, NamesEveryMemberOfTheCircle) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
   EXPECT_EQ(findings[0].locations.size(), 2U);
-  EXPECT_NE(findings[0].summary.find("in opposite order: rank 0 is in all_reduce of tp, rank 1 in"),
-            std::string::npos)
+  EXPECT_NE(
+      findings[0].summary.find("in opposite order: rank 0 is in all_reduce of tp, rank 1 is in"),
+      std::string::npos)
       << findings[0].summary;
 }
 

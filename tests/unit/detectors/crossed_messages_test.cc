@@ -41,10 +41,12 @@ TEST(CrossedMessages, NamesBothSidesAndTheirOrders) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
-  EXPECT_NE(findings[0].summary.find("sends 4 float32, 8 float32"), std::string::npos)
+  EXPECT_NE(findings[0].summary.find("rank 0 sends 4 float32 to rank 1, but rank 1 is receiving 8"),
+            std::string::npos)
       << findings[0].summary;
-  EXPECT_NE(findings[0].summary.find("receives 8 float32, 4 float32"), std::string::npos)
-      << findings[0].summary;
+  EXPECT_NE(findings[0].evidence.at(0).text.find("rank 1 receives 8 float32, 4 float32"),
+            std::string::npos)
+      << findings[0].evidence.at(0).text;
   EXPECT_NE(findings[0].fix.find("NCCL ignores tags"), std::string::npos);
   ASSERT_EQ(findings[0].locations.size(), 2U);
 }

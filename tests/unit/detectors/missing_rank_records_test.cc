@@ -72,11 +72,11 @@ TEST(MissingRank, TheHeadlineNamesWhoMissesInEveryGroup) {
   const Finding one = of_two_groups(7);
   EXPECT_EQ(one.culprits, (model::RankSet{2, 7}));
   EXPECT_EQ(one.summary,
-            "ranks 2 and 7 have not called all_to_all #7 of experts; rank 2 is after its newest "
+            "ranks 2 and 7 have not called all_to_all #7 of experts; rank 2 finished its newest "
             "recorded call");
   EXPECT_EQ(one.fix,
-            "Run `ddpdoctor attach PID` on the node of ranks 2 and 7: their stacks were not "
-            "captured.");
+            "Run `ddpdoctor attach PID` on the nodes of ranks 2 and 7 while it hangs, or start it "
+            "with `ddpdoctor run -- …`: their stacks were not captured.");
   EXPECT_EQ(one.evidence.at(1).text, "ranks 4-6 called all_to_all #7 of experts (recorded calls)");
   const Finding two = of_two_groups(9);
   EXPECT_EQ(
@@ -161,7 +161,7 @@ TEST(MissingRank, IsToldByItsNewestCallWhenNoStackIsKnown) {
   const Findings findings = asked("missing-rank", only_records(builder));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].locations.at(0).line, 8);
-  EXPECT_NE(findings[0].summary.find("after its newest recorded call"), std::string::npos);
+  EXPECT_NE(findings[0].summary.find("finished its newest recorded call"), std::string::npos);
 }
 
 }  // namespace

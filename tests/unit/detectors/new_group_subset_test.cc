@@ -50,7 +50,7 @@ TEST(NewGroupSubset, BlamesThoseWhoDidNotCallFewOrMany) {
   const Finding few = asked_of_guard("if rank in (0,)", model::RankSet{0}, 4);
   EXPECT_EQ(few.culprits, (model::RankSet{1, 2, 3}));
   EXPECT_EQ(few.waiting, (model::RankSet{0}));
-  EXPECT_NE(few.summary.find("ranks 1-3 did not call new_group; rank 0 waits in it for them"),
+  EXPECT_NE(few.summary.find("ranks 1-3 did not call new_group; rank 0 is waiting in it"),
             std::string::npos)
       << few.summary;
   const Finding many = asked_of_guard("if rank != 3", model::RankSet{0, 1, 2}, 4);
@@ -141,7 +141,7 @@ TEST(NewGroupSubset, SeesOneNumberForTwoGroupsInTheMaking) {
   const Findings findings = asked("new-group-subset", builder.build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_TRUE(findings[0].culprits.empty());
-  EXPECT_NE(findings[0].summary.find("(rank 0 creates [0, 1, 2, 3], rank 1 creates [1, 3])"),
+  EXPECT_NE(findings[0].summary.find("members: rank 0 creates [0, 1, 2, 3], rank 1 creates [1, 3]"),
             std::string::npos)
       << findings[0].summary;
   EXPECT_TRUE(asked("new-group-subset", moving(builder.build())).empty());

@@ -56,7 +56,7 @@ TEST(DumpWaits, OfFilesAndSocketsSayTheExpression) {
   EXPECT_EQ(wait_on("reopen(path)"), "");
   EXPECT_EQ(wait_on("stream.write(x)", 'S', "StreamHandler.emit",
                     "/usr/lib/python3.11/logging/__init__.py"),
-            "file `the stream of a log handler`");
+            "file `handler.stream`");
 }
 
 TEST(DumpWaits, AreNoneWhereTheThreadRunsOrTheLineIsALibrarys) {

@@ -76,6 +76,23 @@ TEST(Sarif, RelativePlacesNameTheRootThatTheRunDeclares) {
   EXPECT_EQ(run["automationDetails"]["id"], "ddpdoctor/");
 }
 
+TEST(Sarif, RulesLinkTheirPageOnlyWhereTheBuildKnowsItsAddress) {
+  const model::JobModel job = hung_job();
+  const auto driver = [&job](std::string_view pages) {
+    return nlohmann::json::parse(sarif(diagnosis_of(job, {conditional_barrier()}), "/srv",
+                                       pages))["runs"][0]["tool"]["driver"];
+  };
+  const auto linked = driver("https://example.org/blob/main");
+  EXPECT_EQ(linked["informationUri"], "https://example.org/blob/main/README.md");
+  for (const auto& rule : linked["rules"]) {
+    EXPECT_EQ(rule["helpUri"],
+              "https://example.org/blob/main/docs/causes.md#" + rule["id"].get<std::string>());
+  }
+  const auto bare = driver("");
+  EXPECT_FALSE(bare.contains("informationUri"));
+  EXPECT_FALSE(bare["rules"][0].contains("helpUri"));
+}
+
 TEST(Sarif, FingerprintsForgetRanksAndShiftedLines) {
   model::JobModel job = hung_job();
   const auto print = [&job](const detectors::Finding& finding) {

@@ -112,6 +112,14 @@ TEST(LiveLines, HostileNamesCannotSteerTheTerminal) {
   }
 }
 
+TEST(LiveLines, AJobThatIsStartingSaysSo) {
+  graph::LiveView view = four_ranks();
+  view.ranks.clear();
+  const std::string text = joined(live_lines(view, {}));
+  EXPECT_NE(text.find("no rank yet"), std::string::npos) << text;
+  EXPECT_EQ(text.find("late by"), std::string::npos) << text;
+}
+
 TEST(LiveLines, AnEmptyViewIsAHeadingAndNoCrash) {
   EXPECT_FALSE(live_lines({}, {.width = 10, .height = 2}).empty());
 }

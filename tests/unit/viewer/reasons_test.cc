@@ -30,29 +30,40 @@ Evidence standing(std::string file, int line, std::string words) {
           .shown = Shown{.file = std::move(file), .line = line, .words = std::move(words)}};
 }
 
-using Indexes = std::vector<std::size_t>;
+using Words = std::vector<std::string>;
 
-TEST(NewEvidence, LeavesOutWhatTheLinesShow) {
-  EXPECT_EQ(new_evidence(finding_with(standing("/srv/train.py", 9, "broadcast"))), Indexes{});
-  EXPECT_EQ(new_evidence(finding_with(standing("", 0, "broadcast"))), Indexes{})
+TEST(Reasons, LeaveOutWhatTheLinesShow) {
+  EXPECT_EQ(reasons(finding_with(standing("/srv/train.py", 9, "broadcast"))), Words{});
+  EXPECT_EQ(reasons(finding_with(standing("", 0, "broadcast"))), Words{})
       << "a dump without lines: the words are enough";
 }
 
-TEST(NewEvidence, KeepsADifferentLineOrCall) {
-  EXPECT_EQ(new_evidence(finding_with(standing("/srv/train.py", 10, "broadcast"))), Indexes{0});
-  EXPECT_EQ(new_evidence(finding_with(standing("/srv/train.py", 9, "#7 of default_pg"))),
-            Indexes{0});
+TEST(Reasons, KeepADifferentLineOrCall) {
+  EXPECT_EQ(reasons(finding_with(standing("/srv/train.py", 10, "broadcast"))),
+            Words{"rank 0 is in broadcast"});
+  EXPECT_EQ(reasons(finding_with(standing("/srv/train.py", 9, "#7 of default_pg"))),
+            Words{"rank 0 is in #7 of default_pg"});
 }
 
-TEST(NewEvidence, KeepsEveryFactThatIsNotOnlyAPlace) {
-  EXPECT_EQ(new_evidence(finding_with({.rank = 0, .text = "log: broadcast timed out"})),
-            Indexes{0});
+TEST(Reasons, KeepEveryFactThatIsNotOnlyAPlace) {
+  EXPECT_EQ(reasons(finding_with({.rank = 0, .text = "log: broadcast timed out"})),
+            Words{"rank 0: log: broadcast timed out"});
 }
 
-TEST(NewEvidence, ACallThatAFactBeforeItNamedIsNotSaidAgain) {
+TEST(Reasons, ACallThatAFactBeforeItNamedIsNotSaidAgain) {
   Finding finding = finding_with({.rank = std::nullopt, .text = "call #7 of default_pg is …"});
   finding.evidence.push_back(standing("/srv/train.py", 9, "#7 of default_pg"));
-  EXPECT_EQ(new_evidence(finding), Indexes{0});
+  EXPECT_EQ(reasons(finding), Words{"call #7 of default_pg is …"});
+}
+
+TEST(Reasons, WhatIsTrueOfSeveralRanksIsSaidOnce) {
+  Finding finding = finding_with({.rank = 0, .text = "log: out of memory"});
+  finding.evidence.push_back({.rank = 0, .text = "rank 0 is asleep"});
+  finding.evidence.push_back({.rank = 1, .text = "log: out of memory"});
+  finding.evidence.push_back({.rank = 1, .text = "rank 1 is asleep"});
+  finding.evidence.push_back({.rank = 1, .text = "rank 1 has exited"});
+  EXPECT_EQ(reasons(finding), (Words{"ranks 0 and 1: log: out of memory",
+                                     "ranks 0 and 1 are asleep", "rank 1 has exited"}));
 }
 
 }  // namespace
