@@ -15,6 +15,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "waiting-for-input";
+constexpr int kReasonOfSilence = kPlaceOfCause + 1;  // why a pipe that a rank reads stays empty
 constexpr std::string_view kDebugs = "is in the debugger";
 constexpr std::string_view kReads = "reads from its terminal or standard input";
 
@@ -81,7 +82,14 @@ bool asks_for_a_rank(const model::JobModel& job, const graph::Examination& exami
   }
   const auto rank = served_rank(job, process);
   const graph::Standing* standing = rank ? examination.standing(*rank) : nullptr;
-  return standing != nullptr && standing->activity == graph::Activity::kJoin;
+  if (standing == nullptr) {
+    return false;
+  }
+  // It reads what the program prints, or waits for its end.
+  const model::WaitsOn* pipe =
+      standing->thread == nullptr ? nullptr : waits_on(*standing->thread, "pipe");
+  return standing->activity == graph::Activity::kJoin ||
+         (pipe != nullptr && target_pid(*pipe) == process.pid);
 }
 
 std::optional<Suspect> waits_for_person(const graph::Examination& examination,
@@ -117,11 +125,24 @@ std::optional<Suspect> waits_for_person(const graph::Examination& examination,
   if (doing != kDebugs) {
     suspect.confidence = unless_somebody_acts(examination, suspect.confidence);
   }
-  suspect.note = fmt::format(
-      "{} {} here", suspect.rank ? fmt::format("rank {}", *suspect.rank) : "the process", doing);
+  suspect.note =
+      is_rank || !suspect.rank
+          ? fmt::format("{} {} here",
+                        suspect.rank ? fmt::format("rank {}", *suspect.rank) : "the process", doing)
+          : fmt::format("rank {} is waiting here for process {}, which {}", *suspect.rank,
+                        process.pid, doing);
   suspect.evidence =
-      fmt::format("process {} {}{}", process.pid, doing, stopped ? ": its state is T" : "");
+      fmt::format("{} {}{}", is_rank ? named(process.pid, "") : with_command(process), doing,
+                  stopped ? ": its state is T" : "");
   return suspect;
+}
+
+/// "rank 1", or the program that asks in its place.
+std::string who_asks(const std::vector<Suspect>& there) {
+  const model::Process& process = *there.front().process;
+  return process.role == model::Role::kRank
+             ? who(there)
+             : fmt::format("{} of {}", with_command(process), who(there));
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -136,7 +157,7 @@ Findings detect(const graph::Examination& examination) {
     Finding finding = accuse(examination, kKind, there);
     const bool stopped = there.front().process->state == 'T';
     finding.summary =
-        fmt::format("{} {} ({}){}", who(there),
+        fmt::format("{} {} ({}){}", who_asks(there),
                     stopped ? (finding.culprits.size() > 1 ? "were stopped" : "was stopped")
                     : is_fed(examination.job, *there.front().thread)
                         ? "is waiting for its standard input, a pipe,"
@@ -174,7 +195,7 @@ Fix:
     + if not torch.distributed.is_initialized():
     +     breakpoint())",
     .detect = detect,
-    .specificity = kPlaceOfCause,
+    .specificity = kReasonOfSilence,
 };
 
 }  // namespace ddpdoctor::detectors

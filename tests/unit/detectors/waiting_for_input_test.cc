@@ -83,6 +83,30 @@ TEST(WaitingForInput, FindsAPromptOfAProgramThatTheRankStarted) {
   EXPECT_TRUE(asked(kKind, told("pid:" + std::to_string(pid_of(1)))).empty());
 }
 
+TEST(WaitingForInput, NamesTheProgramWhoseOutputTheRankReads) {
+  const auto findings =
+      asked(kKind, job()
+                       .ranks(2)
+                       .stack(kAll, kInBarrier)
+                       .stack(1,
+                              "native:read@libc.so.6 | "
+                              "py:Popen.communicate@/usr/lib/python3.11/subprocess.py:1207 | "
+                              "py:fetch@/srv/data.py:16")
+                       .waits(1, {.kind = "pipe", .target = "pid:7900", .detail = {}})
+                       .process({.pid = 7900,
+                                 .ppid = pid_of(1),
+                                 .command = {"ssh", "data"},
+                                 .threads = {{.stack = "native:read@libc.so.6",
+                                              .waits_on = model::WaitsOn{.kind = "input",
+                                                                         .target = {},
+                                                                         .detail = "fd 0"}}}})
+                       .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_NE(findings[0].summary.find("process 7900 (ssh data) of rank 1"), std::string::npos)
+      << findings[0].summary;
+}
+
 TEST(WaitingForInput, IsOnlyPossibleAfterOneLook) {
   EXPECT_TRUE(nothing_likely(
       asked(kKind, job().ranks(2).stack(kAll, kInBarrier).stack(1, kInPdb).looked_once().build())));
