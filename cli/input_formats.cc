@@ -10,6 +10,7 @@
 #include "collector/imports/clog.h"
 #include "collector/imports/documents/json_text.h"
 #include "collector/imports/flight_recorder/flight_recorder.h"
+#include "collector/imports/inspector.h"
 #include "collector/imports/logs/json_log.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/logs/torchrun_text.h"
@@ -67,6 +68,10 @@ constexpr InputFormat kFormats[] = {
     {.name = "torchcomms' clog",
      .recognises = imports::is_clog,
      .read = imports::read_clog,
+     .read_all = nullptr},
+    {.name = "NCCL's Inspector (JSON lines)",
+     .recognises = imports::is_inspector,
+     .read = imports::read_inspector,
      .read_all = nullptr},
     {.name = "logs as JSON lines",
      .recognises = imports::is_json_log,

@@ -2,7 +2,6 @@
 // rank-raised: one rank raised; the others wait for it or fail later with messages of their own
 // ("Connection closed by peer"), which are printed first. Or the rank waits in its handler.
 #include <algorithm>
-#include <array>
 #include <csignal>
 
 #include <fmt/format.h>
@@ -18,6 +17,7 @@
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/evidence/written_after.h"
 #include "collector/detectors/partings/disagreed.h"
 #include "collector/detectors/partings/ended_by_mpi.h"
 #include "collector/detectors/partings/mpi_partings.h"
@@ -44,34 +44,6 @@ bool lived_on(const model::JobModel& job, model::Rank rank) {
   return exit ? exit->status == 0 : alive(*process) && !job.ended;
 }
 
-/// Text that a failing process or its libraries still write.
-bool is_last_word(std::string_view text) {
-  constexpr std::array<std::string_view, 10> kWords = {
-      "[W",     "[E",   "[F", "[I", "terminate called", "Exception ignored",
-      "wandb:", "NCCL", "W1", "E1"};
-  return text.front() == ' ' || text.front() == '\t' ||
-         std::any_of(kWords.begin(), kWords.end(),
-                     [text](std::string_view word) { return text.starts_with(word); }) ||
-         text.find("rror") != text.npos || text.find("xception") != text.npos;
-}
-
-/// From its log alone: the rank continued to write lines of its own after the traceback.
-bool wrote_on(const model::JobModel& job, const Traceback& traceback) {
-  constexpr int kEnough = 2;
-  if (model::rank_process(job, traceback.rank.value_or(-1)) != nullptr) {
-    return false;
-  }
-  const model::Log& log = job.logs.at(traceback.log);
-  const auto all = base::split(log.text, '\n');
-  int lines = 0;
-  for (std::size_t i = traceback.number; i < all.size() && lines <= kEnough; ++i) {
-    const model::LogLine line = model::read_log_line(all[i]);
-    const bool own = (line.rank ? line.rank : log.rank) == traceback.rank;
-    lines += own && !base::trim(line.text).empty() && !is_last_word(line.text) ? 1 : 0;
-  }
-  return lines >= kEnough;
-}
-
 /// The exception was swallowed, and with it the call in which the others wait was skipped.
 bool left_calls_out(const graph::Examination& examination, const Traceback& traceback) {
   const std::vector<Parting> parted = partings(examination);
@@ -94,6 +66,9 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
   const model::JobModel& job = examination.job;
   const bool moving = job.progress == model::Progress::kMoving;
   if (moving || traceback.ignored || !last) {
+    return Confidence::kPossible;
+  }
+  if (!traceback.rank && wrote_on(job, traceback)) {
     return Confidence::kPossible;
   }
   // If ranks are known, it may come from any tool that the job's script runs.
@@ -134,6 +109,13 @@ std::string raised_here(const Traceback& traceback) {
                      traceback.rank || traceback.of_thread ? " here" : "");
 }
 
+/// The log alone is known, nothing else in it is a failure or a wait, and it continues as before.
+bool did_no_harm(const graph::Examination& examination, const Traceback& traceback) {
+  const model::JobModel& job = examination.job;
+  return !job.ended && job.observations.empty() && job.collectives.empty() &&
+         wrote_on(job, traceback);
+}
+
 /// The current attempt could not connect, and a previous one has other exceptions.
 std::vector<Suspect> raised_in_former_life(const model::JobModel& job) {
   std::vector<Suspect> out;
@@ -156,6 +138,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
   std::erase_if(all, [&examination](const Traceback& traceback) {
     const bool of_mpi = traceback.exception.find("mpi4py.MPI.Exception") != std::string::npos;
     return is_consequence(traceback.exception) || !traceback.place.known() ||
+           did_no_harm(examination, traceback) ||
            (of_mpi && traceback.rank && fails_by_disagreement(examination, *traceback.rank));
   });
   std::vector<Suspect> out;

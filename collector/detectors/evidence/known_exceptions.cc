@@ -156,6 +156,18 @@ bool went_on(const graph::Examination& examination, std::optional<model::Rank> r
          !in_handler(examination.job, standing->callers, {});
 }
 
+/// A rank waits for the others, or has failed.
+bool in_trouble(const graph::Examination& examination) {
+  return std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [&examination](const graph::Standing& standing) {
+                       const auto exit = standing.process == nullptr
+                                             ? std::nullopt
+                                             : exit_of(examination.job, *standing.process);
+                       return standing.waits_for_ranks() ||
+                              (exit && (exit->signal || exit->status.value_or(0) != 0));
+                     });
+}
+
 /// The rank ended because of a later exception of its own: it had recovered from this one.
 bool got_over(const std::vector<Traceback>& all, const Sighting& sighting) {
   return std::any_of(all.begin(), all.end(), [&sighting](const Traceback& later) {
@@ -255,6 +267,9 @@ Findings findings_from_text(const graph::Examination& examination, std::string_v
   const std::vector<Sighting> seen = sightings(examination.job, kind);
   const auto raised = seen.empty() ? std::vector<Traceback>{} : tracebacks(examination.job);
   for (const Sighting& sighting : seen) {
+    if (sighting.exception->warns && !in_trouble(examination)) {
+      continue;
+    }
     const bool harmless = kind == kGpuFault
                               ? survived(examination.job)
                               : outlived(examination, sighting.rank) || got_over(raised, sighting);

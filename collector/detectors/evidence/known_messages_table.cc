@@ -74,6 +74,16 @@ constexpr KnownException retries_connection(std::string_view pattern, std::strin
   return out;
 }
 
+/// Of the launcher's line that tells how a process ended and which command it was. Where the rank
+/// of that process is sure, imports/logs has read it.
+constexpr KnownException deepspeed_saw(std::string_view exits, std::string_view meaning) {
+  return {.kind = "dead-rank",
+          .pattern = exits,
+          .also = ":sigkill_handler]",
+          .meaning = meaning,
+          .fix = kMemory};
+}
+
 constexpr KnownException kTable[] = {
     {.kind = "fork-after-cuda",
      .pattern = "Cannot re-initialize CUDA in forked subprocess",
@@ -213,8 +223,9 @@ constexpr KnownException kTable[] = {
     {.kind = "wrong-device",
      .pattern = "devices used by this process are currently unknown",
      .said_by = kTorch,
-     .meaning = "did not choose its GPU: collectives run on GPU 0",
-     .fix = kDevice},
+     .meaning = "did not choose its GPU: torch guessed which one its barrier uses",
+     .fix = kDevice,
+     .warns = true},
     {.kind = "wrong-device",
      .pattern = "Duplicate GPU detected",
      .said_by = kTorch,
@@ -251,6 +262,16 @@ constexpr KnownException kTable[] = {
      .said_by = kTorch,
      .meaning = "cannot reach the rendezvous",
      .fix = kMaster},
+    {.kind = "master-unreachable",
+     .pattern = "RendezvousConnectionError",
+     .said_by = kTorch,
+     .meaning = "cannot reach the rendezvous",
+     .fix = kMaster},
+    {.kind = "rendezvous-incomplete",
+     .pattern = "rendezvous.api.RendezvousTimeoutError",
+     .said_by = kTorch,
+     .meaning = "waited for nodes that never joined",
+     .fix = kStart},
     {.kind = "rendezvous-incomplete",
      .pattern = "waiting for clients",
      .also = "clients joined",
@@ -311,7 +332,17 @@ constexpr KnownException kTable[] = {
      .also = "(python",
      .meaning = "was probably killed: the kernel ended a Python process because memory ran out",
      .fix = kMemory},
+    deepspeed_saw("exits with return code = -9", "was killed by SIGKILL"),
+    deepspeed_saw("exits with return code = -11", "was killed by SIGSEGV"),
+    deepspeed_saw("exits with return code = -7", "was killed by SIGBUS"),
+    deepspeed_saw("exits with return code = -6", "was killed by SIGABRT"),
     {.pattern = "Connection closed by peer"},
+    {.pattern = "Connection closed by remote peer"},
+    {.pattern = "Socket recv failed while polling for opId"},
+    {.pattern = "ncclRemoteError"},
+    {.pattern = "Horovod has been shut down"},
+    {.pattern = "EngineDeadError"},
+    {.pattern = "RPC call to ", .also = " timed out"},
     {.pattern = "Connection reset by peer"},
     {.pattern = "Broken pipe"},
     {.pattern = "Watchdog caught collective operation timeout"},
@@ -322,6 +353,8 @@ constexpr KnownException kTable[] = {
     {.pattern = "ProcessRaisedException"},
     {.pattern = "ProcessExitedException"},
     {.pattern = "SignalException"},
+    {.pattern = "RendezvousClosedError"},
+    {.pattern = "RendezvousGracefulExitError"},
     {.pattern = "KeyboardInterrupt"},
     {.pattern = "NCCL communicator was aborted"},
     {.pattern = "failed to pass monitoredBarrier"},

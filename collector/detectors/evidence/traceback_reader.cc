@@ -72,6 +72,28 @@ int fitness(const Open& open, std::string_view exception) {
   return is_consequence(exception) && in_library ? 2 : 1;
 }
 
+/// "TimeoutError", "queue.Empty": a wait was over, and who raises from it tells what was waited
+/// for.
+bool is_end_of_wait(std::string_view exception) {
+  const std::string_view name = plain(exception);
+  return name == "TimeoutError" || name == "Empty";
+}
+
+/// Of "NCCL error in: …" the lines below that tell the error: "ncclSystemError: …", and what stands
+/// under "Last error:".
+std::string nccl_reason(const LogStream& stream, std::size_t index) {
+  constexpr std::size_t kMost = 3;
+  std::string out;
+  for (std::size_t i = index + 1; i < std::min(stream.size(), index + 1 + kMost); ++i) {
+    const std::string_view line = base::trim(stream[i].text);
+    if (line.empty() || begins_traceback(line)) {
+      break;
+    }
+    out += line == "Last error:" ? std::string() : "; " + std::string(line);
+  }
+  return out;
+}
+
 class Reader {
  public:
   explicit Reader(const LogStream& stream) : stream_(stream) {}
@@ -106,6 +128,7 @@ class Reader {
   std::vector<Open> open_;
   std::vector<Traceback> out_;
   bool chained_ = false;
+  bool translated_ = false;   // chained by "raise … from …"
   std::size_t messages_ = 0;  // of pytest
   bool in_message_ = false;   // of pytest
   // Before this line, no traceback ends at a line that does not look like an exception.
@@ -176,7 +199,9 @@ bool Reader::ends_here(std::size_t i, std::string_view text, std::size_t base) {
 }
 
 void Reader::keep(Traceback traceback) {
-  if (chained_ && !out_.empty() && !is_consequence(traceback.exception)) {
+  if (chained_ && !out_.empty() &&
+      ((translated_ && is_end_of_wait(out_.back().exception)) ||
+       !is_consequence(traceback.exception))) {
     // It was caught; a later one ended the program.
     if (!traceback.place.known()) {
       traceback.place = out_.back().place;
@@ -185,6 +210,7 @@ void Reader::keep(Traceback traceback) {
     out_.pop_back();
   }
   chained_ = false;
+  translated_ = false;
   out_.push_back(std::move(traceback));
 }
 
@@ -200,6 +226,9 @@ void Reader::end(std::size_t i, std::string_view exception) {
                  .of_thread = open.of_thread,
                  .of_batch = open.of_batch,
                  .ignored = open.ignored};
+  if (exception.find("NCCL error in: ") != std::string_view::npos) {
+    told.exception += nccl_reason(stream_, i);
+  }
   model::CallSite installed;
   for (auto frame = open.frames.rbegin(); frame != open.frames.rend(); ++frame) {
     if (model::is_user_file(frame->file)) {
@@ -275,6 +304,7 @@ void Reader::read_line(std::size_t i, std::string_view line) {
   }
   if (chains_tracebacks(line)) {
     chained_ = !out_.empty();
+    translated_ = chained_ && line.find("direct cause") != std::string_view::npos;
     return;
   }
   if (open_.empty() || base::trim(line).empty()) {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/logs/torchrun_text.h"
@@ -74,6 +76,34 @@ std::optional<model::Process> of_open_mpi(std::string_view line) {
   process->host = base::elide(between(*told, " on node ", " ").value_or(""), 256);
   return process;
 }
+
+/// "mpirun detected that one or more processes exited with non-zero status, … The first process to
+/// do so was:", and below it "Process name: [[29973,1],0]" (Open MPI 5: "[prterun-node1-7@1,0]")
+/// and "Exit code:    1".
+class FirstOfOpenMpi {
+ public:
+  std::optional<model::Process> read(std::string_view line) {
+    line = base::trim(line);
+    if (line.find(" detected that one or more processes exited with non-zero status") !=
+        line.npos) {
+      told_ = true;
+      rank_ = -1;
+    } else if (told_ && take_prefix(line, "Process name: ") && line.ends_with(']')) {
+      line.remove_suffix(1);
+      rank_ = number_of(line.substr(line.rfind(',') + 1), kMaxRank).value_or(-1);
+    } else if (told_ && rank_ >= 0 && take_prefix(line, "Exit code:")) {
+      const auto status = number_of(base::trim(line), 255);
+      told_ = false;
+      return status ? ended(rank_, {.status = static_cast<int>(*status), .signal = {}})
+                    : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool told_ = false;
+  std::int64_t rank_ = -1;
+};
 
 /// "srun: error: node1: task 13: Aborted (core dumped)".
 std::optional<model::Process> of_srun(std::string_view line) {
@@ -146,6 +176,10 @@ struct DeepSpeedNode {
   [[nodiscard]] bool is_sure() const {
     return one && told_;
   }
+  /// The log begins behind the line that tells it.
+  [[nodiscard]] bool is_cut_off() const {
+    return one && !told_;
+  }
 
  private:
   bool told_ = false;
@@ -156,11 +190,14 @@ struct DeepSpeedNode {
 std::optional<model::Process> of_deepspeed(std::string_view line, const DeepSpeedNode& node) {
   constexpr std::string_view kExits = "] exits with return code = ";
   const std::size_t at = line.find(kExits);
-  if (at == line.npos || line.find("[launch.py:") == line.npos || !node.is_sure()) {
+  if (at == line.npos || line.find("[launch.py:") == line.npos || !node.one) {
     return std::nullopt;
   }
   const auto local = number_behind(line.substr(0, at), "--local_rank=");
   const auto exit = exit_of_code(line.substr(at + kExits.size()));
+  if (exit && !exit->signal && node.is_cut_off()) {
+    return std::nullopt;  // an exception may be told by others: only a death is worth the guess
+  }
   return local && exit ? ended(node.first + *local, *exit) : std::nullopt;
 }
 
@@ -191,6 +228,9 @@ void read_launcher_text(std::string_view log, model::JobModel& job) {
   // Under torchrun, a task of Slurm is a node and not a rank.
   const bool tasks_are_ranks = log.find("torch/distributed/elastic") == log.npos;
   DeepSpeedNode node;
+  FirstOfOpenMpi first;
+  std::optional<model::Process> guess;  // only its local rank is known
+  int guesses = 0;
   bool cleaning = false;  // processes that end from here on were ended by the launcher
   for (const std::string_view raw : base::split(log, '\n')) {
     const model::LogLine whole = model::read_log_line(raw.substr(0, 65'536));
@@ -202,10 +242,21 @@ void read_launcher_text(std::string_view log, model::JobModel& job) {
     process = process ? std::move(process) : of_spawn(line);
     process = process ? std::move(process) : of_lightning(whole);
     node.read(line);
-    process = process ? std::move(process) : of_deepspeed(line, node);
+    process = process ? std::move(process) : first.read(line);
+    if (auto end = process ? std::nullopt : of_deepspeed(line, node)) {
+      (node.is_sure() ? process : guess) = std::move(end);
+      guesses += node.is_sure() ? 0 : 1;
+    }
     if (process && out.size() < kMostEnded) {
       out.push_back(std::move(*process));
     }
+  }
+  if (guesses == 1 && node.is_cut_off()) {  // several are of several nodes
+    job.coverage.warnings.push_back(
+        fmt::format("DeepSpeed's launcher names only local rank {0}: that is rank {0} on the first "
+                    "node alone",
+                    *guess->rank));
+    out.push_back(std::move(*guess));
   }
   add_ended(std::move(out), job);
 }

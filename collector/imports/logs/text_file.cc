@@ -18,6 +18,7 @@
 #include "collector/imports/logs/actors.h"
 #include "collector/imports/logs/c10d_text.h"
 #include "collector/imports/logs/fabric_text.h"
+#include "collector/imports/logs/horovod_text.h"
 #include "collector/imports/logs/json_log.h"
 #include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/launcher_text.h"
@@ -193,11 +194,12 @@ bool may_tell(std::string_view line) {
   });
 }
 
-/// For a very long log, the informative lines and those around them; if these are still too many,
-/// the earliest and the last.
+/// For a very long log, its first and last lines, the informative lines and those around them; if
+/// these are still too many, the earliest and the last.
 std::string shortened(std::string text) {
   constexpr std::size_t kLongest = std::size_t{4} << 20U;  // bytes of a log that detectors read
   constexpr std::size_t kAround = 3;
+  constexpr std::size_t kEnds = 100;  // lines at either end: they show whether the job continued
   if (text.size() <= kLongest) {
     return text;
   }
@@ -205,7 +207,7 @@ std::string shortened(std::string text) {
   std::string out;
   std::size_t written = 0;  // lines before this one are written
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (!may_tell(lines[i])) {
+    if (i >= kEnds && i + kEnds < lines.size() && !may_tell(lines[i])) {
       continue;
     }
     const std::size_t last = std::min(i + kAround, lines.size() - 1);
@@ -266,6 +268,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   if (!rest.empty()) {
     const auto rank = rank_in_path(path, {});
     told = read_c10d_text(rest, rank, job);
+    read_horovod_text(rest, job);
     for (const model::Rank ended : read_torchrun_text(rest, job)) {
       raised.try_emplace(ended, false);
     }

@@ -41,6 +41,26 @@ TEST(Launchers, DeepSpeedTellsTheReturnCodeOfTheFirstToEnd) {
   EXPECT_EQ(model::rank_process(failed, 7)->exit->status, 1);
   // Two nodes write into one log: it does not show whose local rank 3 it is.
   EXPECT_EQ(model::rank_process(read_log(node + node + fell("-9")), 7), nullptr);
+  // Of a log that begins later: the one that was killed, as on the first node.
+  const auto late = read_log(fell("-9"));
+  ASSERT_NE(model::rank_process(late, 3), nullptr);
+  EXPECT_EQ(late.coverage.warnings.size(), 1U);
+  EXPECT_EQ(model::rank_process(read_log(fell("1")), 3), nullptr);
+  EXPECT_EQ(model::rank_process(read_log(fell("-9") + fell("-9")), 3), nullptr);
+}
+
+TEST(Launchers, OpenMpiTellsWhoExitedFirstWithAStatus) {
+  const auto told = [](const std::string& name) {
+    return "--------\nmpirun detected that one or more processes exited with non-zero status, thus "
+           "causing\nthe job to be terminated. The first process to do so was:\n\n  Process "
+           "name: " +
+           name + "\n  Exit code:    1\n--------\n";
+  };
+  for (const char* name : {"[[29973,1],2]", "[prterun-node1-7@1,2]"}) {
+    const auto job = read_log(told(name));
+    ASSERT_NE(model::rank_process(job, 2), nullptr) << name;
+    EXPECT_EQ(model::rank_process(job, 2)->exit->status, 1);
+  }
 }
 
 TEST(Launchers, TellWhoWasKilled) {

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/written_after.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+#include "collector/model/log_lines.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kLongestMessage = 12;  // lines below an exception that still belong to it
+
+/// torch tells errors of CUDA and NCCL in several lines; other messages mostly end with their
+/// first.
+bool goes_on_below(std::string_view exception) {
+  return exception.find("CUDA error") != exception.npos ||
+         exception.find("NCCL error in: ") != exception.npos;
+}
+
+/// Words that a failing process or its libraries still write.
+bool is_last_word(std::string_view text) {
+  constexpr std::array<std::string_view, 10> kWords = {
+      "[W",     "[E",   "[F", "[I", "terminate called", "Exception ignored",
+      "wandb:", "NCCL", "W1", "E1"};
+  return text.front() == ' ' || text.front() == '\t' ||
+         std::any_of(kWords.begin(), kWords.end(),
+                     [text](std::string_view word) { return text.starts_with(word); }) ||
+         text.find("rror") != text.npos || text.find("xception") != text.npos ||
+         text.find("NCCL INFO") != text.npos;
+}
+
+/// The letters of a line: "step 7 loss 2.1" is like "step 8 loss 1.9".
+std::string likeness(std::string_view text) {
+  constexpr std::size_t kLongest = 48;
+  std::string out;
+  for (const char c : text) {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0 && out.size() < kLongest) {
+      out += c;
+    }
+  }
+  return out;
+}
+
+/// How the lines of one writer go on behind a traceback.
+class Sequel {
+ public:
+  explicit Sequel(const Traceback& traceback)
+      : number_(traceback.number), in_message_(goes_on_below(traceback.exception)) {}
+
+  void read(std::size_t number, std::string_view text) {
+    const bool blank = base::trim(text).empty();
+    if (number <= number_) {
+      before_.insert(blank || is_last_word(text) ? std::string() : likeness(text));
+      return;
+    }
+    const bool known = !blank && is_known(text);
+    in_message_ = in_message_ && !blank && !known && number <= number_ + kLongestMessage;
+    if (blank || in_message_ || is_last_word(text)) {
+      return;
+    }
+    ++own_;
+    like_earlier_ += known ? 1 : 0;
+  }
+
+  /// Lines of its own.
+  [[nodiscard]] int own() const {
+    return own_;
+  }
+  /// Those that are like an earlier one.
+  [[nodiscard]] int like_earlier() const {
+    return like_earlier_;
+  }
+
+ private:
+  [[nodiscard]] bool is_known(std::string_view text) const {
+    const std::string like = likeness(text);
+    return !like.empty() && before_.contains(like);
+  }
+
+  std::size_t number_;  // line of the exception
+  bool in_message_;
+  std::set<std::string> before_;
+  int own_ = 0;
+  int like_earlier_ = 0;
+};
+
+}  // namespace
+
+bool wrote_on(const model::JobModel& job, const Traceback& traceback) {
+  constexpr int kEnough = 2;
+  constexpr int kEnoughAlike = 5;
+  if (traceback.rank && model::rank_process(job, *traceback.rank) != nullptr) {
+    return false;
+  }
+  const model::Log& log = job.logs.at(traceback.log);
+  Sequel sequel(traceback);
+  std::size_t number = 0;
+  for (const std::string_view raw : base::split(log.text, '\n')) {
+    const model::LogLine line = model::read_log_line(raw);
+    ++number;
+    if ((line.rank ? line.rank : log.rank) == traceback.rank) {
+      sequel.read(number, line.text);
+    }
+  }
+  return traceback.rank ? sequel.own() >= kEnough : sequel.like_earlier() >= kEnoughAlike;
+}
+
+}  // namespace ddpdoctor::detectors

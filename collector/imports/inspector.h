@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NCCL's Inspector plugin writes for each process (2.28 on, output format 4): one JSON object
+// for each call that has completed, with its communicator, rank, operation and number.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::imports {
+
+bool is_inspector(std::string_view head, std::string_view path);
+base::Result<model::JobModel> read_inspector(std::string_view bytes, const std::string& path);
+
+}  // namespace ddpdoctor::imports

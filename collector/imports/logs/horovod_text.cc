@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// As Horovod 0.13 – 0.28 write it (operations.cc, stall_inspector.cc). A rank that is only slow is
+// warned of, too: a warning counts while nothing but its like follows.
+#include "collector/imports/logs/horovod_text.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "collector/imports/capture/parts.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/log_lines.h"
+#include "collector/model/operations.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+using model::Rank;
+
+constexpr std::size_t kMostRanks = 70'000;
+
+/// "allreduce.conv1.weight", "HorovodBroadcast_dense_kernel_0" → the operation that it is named by.
+std::string operation_named(std::string_view tensor) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames = {
+      {{"llreduce", "all_reduce"},
+       {"llgather", "all_gather"},
+       {"roadcast", "broadcast"},
+       {"lltoall", "all_to_all"},
+       {"educescatter", "reduce_scatter"},
+       {"educeScatter", "reduce_scatter"},
+       {"arrier", "barrier"}}};
+  const auto* const found = std::find_if(kNames.begin(), kNames.end(), [tensor](const auto& row) {
+    return tensor.find(row.first) != tensor.npos;
+  });
+  return found == kNames.end() ? std::string() : model::operation_of(found->second).name;
+}
+
+struct Stall {
+  std::set<Rank> missing;
+  std::string operation;  // of the first tensor that is waited with
+
+  void add(std::string_view ranks, std::string_view tensor) {
+    for (const std::string_view part : base::split(ranks, ',')) {
+      const auto rank = number_of(base::trim(part), kMaxRank);
+      if (rank && missing.size() < kMostRanks) {
+        missing.insert(static_cast<Rank>(*rank));
+      }
+    }
+    operation = operation.empty() ? operation_named(tensor) : operation;
+  }
+};
+
+class Reading {
+ public:
+  void read(const model::LogLine& line) {
+    const std::string_view text = base::trim(line.text);
+    largest_ = std::max(largest_, line.rank.value_or(0));
+    if (text.find("submitted to be reduced, gathered or broadcasted by subset of ranks") !=
+        text.npos) {
+      newest_ = Stall();
+      after_ = 0;
+      return;
+    }
+    if (text.empty() || lists(text)) {
+      return;
+    }
+    failed_ = failed_ || text.find("rror") != text.npos || text.find("stalled") != text.npos;
+    ++after_;
+  }
+
+  /// Nothing but a failure follows it.
+  [[nodiscard]] const Stall* stall() const {
+    constexpr int kFew = 3;
+    return newest_.missing.empty() || (after_ > kFew && !failed_) ? nullptr : &newest_;
+  }
+  [[nodiscard]] Rank largest() const {
+    return largest_;
+  }
+
+ private:
+  /// "3: [allreduce.a, allreduce.b ...]", and in older ones "allreduce.a [missing ranks: 0, 3]".
+  bool lists(std::string_view text) {
+    if (text.starts_with("Missing ranks") || text.starts_with("Stalled ops:")) {
+      return true;
+    }
+    if (const auto old = between(text, "[missing ranks: ", "]")) {
+      newest_.add(*old, text);
+      return true;
+    }
+    std::string_view rest = text;
+    const auto rank = take_number(rest, kMaxRank);
+    const bool one = rank && take_prefix(rest, ": [");
+    if (one && newest_.missing.size() < kMostRanks) {
+      newest_.add(text.substr(0, text.find(':')), rest);
+    }
+    return one;
+  }
+
+  Stall newest_;
+  Rank largest_ = 0;
+  int after_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+void read_horovod_text(std::string_view log, model::JobModel& job) {
+  if (log.find("broadcasted by subset of ranks") == log.npos || !job.collectives.empty()) {
+    return;
+  }
+  Reading reading;
+  for (const std::string_view raw : base::split(log, '\n')) {
+    reading.read(model::read_log_line(raw.substr(0, 65'536)));
+  }
+  const Stall* stall = reading.stall();
+  if (stall == nullptr) {
+    return;
+  }
+  model::ProcessGroup group{.id = "0", .name = {}, .backend = "horovod", .ranks = {}};
+  // Who is not missing has submitted it; a subset of ranks has at least one other beside it.
+  const Rank last = std::max({reading.largest(), *stall->missing.rbegin(), 1});
+  for (Rank rank = 0; rank <= last; ++rank) {
+    model::CollectiveCall call;
+    call.rank = rank;
+    call.group = group.id;
+    const bool missing = stall->missing.contains(rank);
+    call.sequence = missing ? 1 : 2;
+    call.operation = missing ? std::string() : stall->operation;
+    call.state = missing ? model::CallState::kCompleted : model::CallState::kStarted;
+    group.ranks.push_back(rank);
+    job.collectives.push_back(std::move(call));
+  }
+  job.groups.push_back(std::move(group));
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a log says when it is all there is.
+#include <string>
+
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "rank-raised";
+
+TEST(RankRaisedInALog, TheLinesOfAnErrorOfCudaAreNoWorkThatGoesOn) {
+  const auto findings = asked(kKind, job()
+                                         .log({}, R"([rank1]: Traceback (most recent call last):
+[rank1]:   File "/srv/a.py", line 3, in load
+[rank1]:     x.item()
+[rank1]: RuntimeError: CUDA error: device-side assert triggered
+[rank1]: CUDA kernel errors might be asynchronously reported at some other API call.
+[rank1]: For debugging consider passing CUDA_LAUNCH_BLOCKING=1
+[rank1]: Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.
+)")
+                                         .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].confidence, Confidence::kPossible);
+}
+
+TEST(RankRaisedInALog, IsSilentWhereTheStepsOfALogGoOn) {
+  std::string steps;
+  for (int i = 0; i < 9; ++i) {
+    steps += "step " + std::to_string(i) + " loss 0.5\n";
+  }
+  const std::string failed =
+      "Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in push\n    post()\n"
+      "ConnectionError: no\n";
+  EXPECT_TRUE(asked(kKind, job().log({}, steps + failed + steps).build()).empty());
+  EXPECT_FALSE(asked(kKind, job().log({}, steps + failed).build()).empty());
+  EXPECT_FALSE(asked(kKind, job().log({}, steps + failed + "bye\nrank 0 ended\n").build()).empty());
+}
+
+TEST(RankRaisedInALog, ReadsWhyNcclFailed) {
+  const auto failed = [](const std::string& last) {
+    return "Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in f\n    g()\n"
+           "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:275, internal error\n"
+           "ncclInternalError: Internal check failed.\nLast error:\n" +
+           last + "\n";
+  };
+  EXPECT_TRUE(
+      asked(kKind, job().log(0, failed("Net : Connection closed by remote peer a<1>")).build())
+          .empty());
+  EXPECT_FALSE(asked(kKind, job().log(0, failed("Failed to CUDA calloc 6 bytes")).build()).empty());
+}
+
+TEST(RankRaisedInALog, AWaitThatEndedIsToldByWhoWaited) {
+  const std::string text = R"(Traceback (most recent call last):
+  File "/srv/a.py", line 3, in get
+    raise TimeoutError
+TimeoutError
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/srv/a.py", line 9, in main
+    raise TimeoutError("RPC call to run timed out.") from e
+TimeoutError: RPC call to run timed out.
+)";
+  EXPECT_TRUE(asked(kKind, job().log({}, text).build()).empty());
+}
+
+TEST(RankRaisedInALog, TorchsWarningOfABarrierIsNoFindingOfItsOwn) {
+  const std::string warning =
+      "[rank1]:[W210 07:30:12.0 ProcessGroupNCCL.cpp:4115] [PG ID 0 PG GUID 0 Rank 1]  using GPU 1 "
+      "to perform barrier as devices used by this process are currently unknown.\n";
+  EXPECT_TRUE(asked("wrong-device", job().log({}, warning).build()).empty());
+  EXPECT_FALSE(
+      asked("wrong-device", job().ranks(2).stack(kAll, kInBarrier).log({}, warning).build())
+          .empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Warnings of Horovod's stall inspector.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/imports/read_text.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+const std::string kWarning =
+    "[2021-02-02 21:19:07.345988: W /tmp/horovod/common/stall_inspector.cc:105] One or more "
+    "tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are "
+    "waiting for remainder of ranks for more than 60 seconds. \n";
+
+TEST(Horovod, TellsWhoHasNotSubmittedATensor) {
+  const auto job = read_log("[1,3]<stdout>:ready\n" + kWarning +
+                            "Missing ranks:\n0: [allreduce.conv1, allreduce.conv2 ...]\n"
+                            "2: [allreduce.conv1]\n");
+  ASSERT_EQ(job.collectives.size(), 4U);
+  EXPECT_EQ(job.collectives[0].state, model::CallState::kCompleted);
+  EXPECT_EQ(job.collectives[1].operation, "all_reduce");
+  EXPECT_EQ(job.collectives[1].sequence, job.collectives[0].sequence + 1);
+  EXPECT_EQ(job.collectives[2].sequence, job.collectives[0].sequence);
+  EXPECT_EQ(job.collectives[3].state, model::CallState::kStarted);
+}
+
+TEST(Horovod, OlderOnesTellItBehindEachTensor) {
+  const auto job =
+      read_log(kWarning + "Stalled ops:\nHorovodBroadcast_dense_0 [missing ranks: 0]\n");
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[1].operation, "broadcast");
+  EXPECT_EQ(job.collectives[1].state, model::CallState::kStarted);
+}
+
+TEST(Horovod, AWarningIsPastWhenTheJobGoesOn) {
+  const std::string stall = kWarning + "Missing ranks:\n0: [allreduce.conv1]\n";
+  const std::string steps = "step 8\nstep 9\nstep 10\nstep 11\n";
+  EXPECT_TRUE(read_log(stall + steps).collectives.empty());
+  EXPECT_FALSE(read_log(stall + steps + stall).collectives.empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::imports
