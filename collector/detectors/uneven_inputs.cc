@@ -17,9 +17,13 @@
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/partings/swallowed.h"
 #include "collector/detectors/partings/uneven_ahead.h"
 #include "collector/detectors/partings/unseen_decision.h"
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/program/origin/items.h"
+#include "collector/program/origin/yields.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -83,6 +87,40 @@ bool may_be_equal_steps(const graph::Examination& examination, const Explanation
          });
 }
 
+enum class Steps { kDiffer, kEqual, kUnknown };
+
+/// Whether the number of iterations differs between the sides: by the lengths that are known, or
+/// because the loop reads a library's data source. The user's own iterables may end for any reason.
+Steps steps_of(const model::JobModel& job, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  const model::CallSite& loop = explanation.loop->where;
+  const auto seen = loop_seen_at(job, parting.rest.ranks.front(), loop);
+  const auto odd = length_gone_over(job, loop, parting.odd.ranks);
+  const auto rest = seen && !seen->over.loose ? seen->over.total()
+                                              : length_gone_over(job, loop, parting.rest.ranks);
+  if (odd && rest) {
+    return odd == rest ? Steps::kEqual : Steps::kDiffer;
+  }
+  const program::SourceText& lines = lines_of(job, loop.file);
+  const bool from_library =
+      (seen && seen->over.over.starts_with("DataLoader")) ||
+      (program::items_of(lines, loop.line, job.sources) == program::Items::kBatches &&
+       program::yields_behind(lines, loop.line, job.sources).empty());
+  return from_library ? Steps::kDiffer : Steps::kUnknown;
+}
+
+void doubt_steps(const model::JobModel& job, const Explanation& explanation, Finding& finding) {
+  const Steps steps = steps_of(job, explanation);
+  if (steps == Steps::kUnknown) {
+    finding.confidence = at_most(finding.confidence, Confidence::kLikely);
+  } else if (steps == Steps::kEqual) {
+    finding.confidence = at_most(finding.confidence, Confidence::kPossible);
+    finding.fix =
+        "All ranks go over the same number of items: find what skips a call in one iteration, such "
+        "as `continue` or a caught exception.";
+  }
+}
+
 // A finished rank participates for the wrapped modules only, and the others have reached another
 // call.
 void tell_join(const Explanation& explanation, Finding& finding) {
@@ -115,6 +153,7 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
     finding.fix += fmt::format(
         " Or check {}: an exception that one rank swallowed there also skips its call.", *around);
   }
+  doubt_steps(examination.job, explanation, finding);
   if (may_be_equal_steps(examination, explanation)) {
     finding.confidence = at_most(finding.confidence, Confidence::kLikely);
     finding.fix +=

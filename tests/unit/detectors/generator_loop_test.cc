@@ -93,5 +93,30 @@ TEST(GeneratorLoop, ThatYieldsWhatThereIsRunsOutOfData) {
   }
 }
 
+/// Rank 1 has left `for batch in ITEMS`, with recorded calls of all ranks.
+Confidence confidence_for(const std::string& items) {
+  const std::string source =
+      "from torch.utils.data import DataLoader\n\ndef stream(n):\n  for one in range(n):\n"
+      "    yield read(one)\n\ndef main():\n  for batch in " +
+      items + ":\n    model(batch).sum().backward()\n  dist.barrier()\n";
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, source);
+  builder.history(kAll, 1, 20, "all_reduce", site("main", "backward"));
+  builder.all_reduce(0, 21, 5, site("main", "backward"));
+  builder.all_reduce(2, 21, 5, site("main", "backward"));
+  builder.barrier(1, 21, site("main", "barrier"));
+  builder.stack({0, 2}, in_backward(at("main", "backward")));
+  builder.stack(1, in("barrier", at("main", "barrier")));
+  const Findings findings = asked("uneven-inputs", builder.build());
+  EXPECT_EQ(findings.size(), 1U) << items;
+  return findings.empty() ? Confidence::kPossible : findings[0].confidence;
+}
+
+TEST(UnevenInputs, IsCertainOnlyWhereTheNumberOfItemsIsWhatDiffers) {
+  EXPECT_EQ(confidence_for("DataLoader(data)"), Confidence::kCertain);
+  EXPECT_EQ(confidence_for("stream(count)"), Confidence::kLikely) << "may end for any reason";
+  EXPECT_EQ(confidence_for("self.handlers[name]"), Confidence::kLikely) << "nobody knows";
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
