@@ -9,6 +9,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/dispatch_words.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/skipped_step.h"
@@ -192,6 +193,10 @@ void tell_cases(const graph::Examination& examination, const Explanation& explan
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   if (explanation.callback) {
     tell_callback(explanation, finding);
+    return;
+  }
+  if (explanation.dispatch) {
+    tell_dispatch(examination, explanation, finding);
     return;
   }
   if (!explanation.branch) {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/dispatch_words.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/unseen_decision.h"
@@ -175,6 +176,13 @@ void tell_call(const graph::Examination& examination, const Explanation& explana
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Branch& branch = *explanation.branch;
   const Parting& parting = explanation.parting;
+  if (explanation.dispatch) {
+    tell_dispatch(examination, explanation, finding);
+    if (!branch.leads_to_ours) {
+      put_guarded_call_first(parting, finding);
+    }
+    return;
+  }
   if (came_its_own_way(branch, parting)) {
     tell_own_way(examination, explanation, finding);
   } else if (branch.leads_to_ours) {
@@ -221,6 +229,9 @@ name, so the extra call can pair with the next call of the others, and the hang 
 How ddpdoctor knows: it finds the lowest sequence number at which ranks call different operations or call from different lines, and a
 condition in your source that leads one side there and tests the rank. The name of the variable does not matter: its value is followed
 through variables, functions, attributes, decorators and files to `dist.get_rank()`, `os.environ["RANK"]` or `is_main_process`.
+
+The condition may choose a function instead of guarding the call: a class for each role, one more callback on rank 0, a method that is
+replaced. Then one line, `self.strategy.step()`, runs different functions. The report names them, and the line that chose.
 
 Fix: call the collective on every rank, and keep only the printing under the condition.
 

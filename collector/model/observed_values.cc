@@ -34,6 +34,7 @@ constexpr auto kRoles = std::to_array<std::pair<ValueRole, std::string_view>>({
     {ValueRole::kCaught, "caught"},
     {ValueRole::kLoop, "loop"},
     {ValueRole::kHeld, "held"},
+    {ValueRole::kCallee, "callee"},
 });
 
 template <typename Table, typename Key>
@@ -185,7 +186,8 @@ std::vector<ValueGroup> values_at(const JobModel& job, std::string_view file, in
     if (!seen.rank || seen.role == ValueRole::kHeld) {
       continue;
     }
-    const bool beside = seen.role == ValueRole::kOperand || seen.role == ValueRole::kTrace;
+    const bool beside = seen.role == ValueRole::kOperand || seen.role == ValueRole::kTrace ||
+                        seen.role == ValueRole::kCallee;
     auto& into = beside ? read : decided;
     auto same = std::find_if(into.begin(), into.end(),
                              [&seen](const auto& one) { return one.first == seen.expression; });
@@ -203,6 +205,48 @@ std::vector<ValueGroup> values_at(const JobModel& job, std::string_view file, in
     const auto groups = grouped(values);
     if (groups.size() > 1) {
       out.insert(out.end(), groups.begin(), groups.end());
+    }
+  }
+  return out;
+}
+
+std::vector<ReachedBy> callees_at(const JobModel& job, std::string_view file, int line,
+                                  const RankSet& ranks) {
+  std::vector<ReachedBy> out;
+  std::vector<RankSet> known;
+  for (const Fact* fact : facts(job, kValueFact)) {
+    if (fact->text("role") != "callee" || fact->text("file") != file ||
+        line_in(*fact, "line") != line) {
+      continue;
+    }
+    const SeenValue seen = seen_value(job, *fact);
+    if (!seen.rank || !ranks.contains(*seen.rank) || seen.state == ValueState::kUnknown) {
+      continue;
+    }
+    const auto at = std::find_if(out.begin(), out.end(), [&seen](const ReachedBy& one) {
+      return one.expression == seen.expression;
+    });
+    const auto place = static_cast<std::size_t>(at - out.begin());
+    if (at == out.end()) {
+      out.push_back({.expression = seen.expression, .functions = {}});
+      known.emplace_back();
+    }
+    if (known[place].contains(*seen.rank)) {
+      continue;  // a frame further out of the same function
+    }
+    known[place].insert(*seen.rank);
+    out[place].stale = out[place].stale || seen.state == ValueState::kStale;
+    auto& functions = out[place].functions;
+    auto same = std::find_if(functions.begin(), functions.end(),
+                             [&seen](const auto& one) { return one.first == seen.value; });
+    if (same == functions.end()) {
+      same = functions.insert(functions.end(), {seen.value, RankSet()});
+    }
+    same->second.insert(*seen.rank);
+  }
+  for (std::size_t i = out.size(); i-- > 0;) {
+    if (known[i].size() != ranks.size()) {
+      out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
   return out;
@@ -233,12 +277,14 @@ void drop_idle_values(std::vector<Fact>& facts) {
     std::size_t count = 0;
   };
   std::map<Key, Seen> all;
-  const auto key_of = [](const Fact& fact) {
-    return Key{fact.text("file").value_or(""), fact.text("function").value_or(""),
+  const auto is_callee = [](const Fact& fact) { return fact.text("role") == "callee"; };
+  const auto key_of = [&is_callee](const Fact& fact) {
+    const std::string line = is_callee(fact) ? fmt::format(":{}", line_in(fact, "line")) : "";
+    return Key{fact.text("file").value_or("") + line, fact.text("function").value_or(""),
                fact.text("expression").value_or("")};
   };
-  const auto is_held = [](const Fact& fact) {
-    return fact.kind == kValueFact && fact.text("role") == "held";
+  const auto is_held = [&is_callee](const Fact& fact) {
+    return fact.kind == kValueFact && (fact.text("role") == "held" || is_callee(fact));
   };
   for (const Fact& fact : facts) {
     if (is_held(fact)) {
@@ -260,6 +306,9 @@ void drop_idle_values(std::vector<Fact>& facts) {
     }
     const Seen& seen = all[key_of(fact)];
     const bool alike = seen.values.size() == 1;
+    if (is_callee(fact)) {
+      return alike;
+    }
     const bool names_the_rank = seen.shapes.size() == 1 && !seen.numbers;
     const bool all_unlike = seen.values.size() == seen.count && seen.count > 2;
     return alike || names_the_rank || all_unlike;

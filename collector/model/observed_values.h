@@ -31,6 +31,8 @@ enum class ValueRole {
   kCaught,    // what an `except` caught
   kLoop,      // progress of a `for` loop: "iteration 3 of 8", "ended"
   kHeld,      // a local or attribute of a function on the stack
+  kCallee,    // the function that a call reaches: "Eager.step (eager.py:12)"; in a loop over
+              // callbacks, all of them: "[Log.after, Save.after]"
 };
 
 /// One expression on one rank.
@@ -69,6 +71,16 @@ std::vector<ValueGroup> values_at(const JobModel& job, std::string_view file, in
 /// "True on rank 0, False on ranks 1-3" for groups with one expression; the reason if the value is
 /// unknown; empty for no groups.
 std::string said(const std::vector<ValueGroup>& groups);
+
+/// The functions that the calls at this line reach, if they were read on each of these ranks; in
+/// the order of the source.
+struct ReachedBy {
+  std::string expression;  // of the callee
+  std::vector<std::pair<std::string, RankSet>> functions;
+  bool stale = false;  // on some rank it may have been another function at the time of the call
+};
+std::vector<ReachedBy> callees_at(const JobModel& job, std::string_view file, int line,
+                                  const RankSet& ranks);
 
 /// Drops values that no report can use: those that are equal on all ranks, or only show the rank's
 /// number.

@@ -25,19 +25,6 @@ constexpr int kDeepest = 2;             // depth of calls inside called function
 constexpr std::size_t kMostCalls = 48;  // calls of one function
 constexpr int kMostEntered = 96;        // functions entered per process
 
-void add_calls(Node node, std::vector<Node>& out) {
-  for (const Node child : node.children()) {
-    if (child.is(NodeKind::kFunction) || child.is(NodeKind::kClass) ||
-        child.is(NodeKind::kLambda)) {
-      continue;
-    }
-    if (child.is(NodeKind::kCall)) {
-      out.push_back(child);
-    }
-    add_calls(child, out);
-  }
-}
-
 const program::Scope* scope_at(const program::SourceIndex& index, const Entry& entry) {
   for (const program::Scope& scope : index.scopes()) {
     if (scope.kind == program::ScopeKind::kFunction && scope.first_line == entry.first_line &&
@@ -107,7 +94,8 @@ Since before(const Then& then, Node expression) {
       const bool outlives = path.find('.') != std::string::npos;
       return (earlier || outlives) && program::may_change(binding, path);
     });
-    if (reads && !expression.holds(binding.node) && !then.worked_out.contains(binding.target)) {
+    if (reads && changes_something(binding) && !expression.holds(binding.node) &&
+        !then.worked_out.contains(binding.target)) {
       return {.freshness = Freshness::kStale,
               .reason = fmt::format("`{}` is assigned in line {}", binding.target, binding.line)};
     }
@@ -161,8 +149,7 @@ bool CalleeReader::tired() const {
 
 void CalleeReader::read(const program::Scope& function, int line, Names& names,
                         const Freshly& freshly, int depth) {
-  std::vector<Node> calls;
-  add_calls(function.body ? function.body : function.node, calls);
+  std::vector<Node> calls = program::calls_within(function.body ? function.body : function.node);
   std::stable_sort(calls.begin(), calls.end(), [line](Node a, Node b) {
     return std::abs(a.line() - line) < std::abs(b.line() - line);
   });
@@ -247,10 +234,13 @@ void CalleeReader::enter(Node call, Names& names, const Freshly& freshly, int de
       loops_.add_length(where, decision, fresh, inside);
     }
   }
+  const Freshly inside_freshly = [&then](Node expression, Node) {
+    return before(then, expression);
+  };
+  dispatch_.read(
+      {.where = where, .function = *function, .names = inside, .freshly = inside_freshly});
   if (depth + 1 < kDeepest) {
-    read(
-        *function, function->first_line, inside,
-        [&then](Node expression, Node) { return before(then, expression); }, depth + 1);
+    read(*function, function->first_line, inside, inside_freshly, depth + 1);
   }
 }
 

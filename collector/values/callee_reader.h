@@ -12,6 +12,7 @@
 
 #include "collector/program/syntax/source_index.h"
 #include "collector/values/decision_reader.h"
+#include "collector/values/dispatch_reader.h"
 #include "collector/values/evaluator.h"
 #include "collector/values/freshness.h"
 #include "collector/values/loop_reader.h"
@@ -23,11 +24,12 @@ class CalleeReader {
  public:
   /// All references must outlive this.
   CalleeReader(Evaluator& evaluator, SourceFiles& files, DecisionReader& reader, LoopReader& loops,
-               pid_t pid, CpuClock::time_point deadline)
+               DispatchReader& dispatch, pid_t pid, CpuClock::time_point deadline)
       : evaluator_(evaluator),
         files_(files),
         reader_(reader),
         loops_(loops),
+        dispatch_(dispatch),
         pid_(pid),
         deadline_(deadline) {}
 
@@ -51,6 +53,7 @@ class CalleeReader {
   SourceFiles& files_;
   DecisionReader& reader_;
   LoopReader& loops_;
+  DispatchReader& dispatch_;
   pid_t pid_;
   CpuClock::time_point deadline_;
   std::set<std::pair<std::string, int>> running_;

@@ -110,6 +110,16 @@ class Evaluator {
   /// The value is plain or consists of plain values: its text is complete.
   bool says_all(const Value& value);
 
+  /// Items of a list or tuple, values of a dict; nothing where there are more than `limit`.
+  std::optional<std::vector<Value>> elements(const Value& value, std::size_t limit);
+  std::optional<std::vector<Value>> values_of_dict(const Value& dict, std::size_t limit);
+  /// A function that a call reaches: "Plain.close", with its place "Plain.close (parts.py:18)".
+  std::string name_of_reached(RemoteAddress function, bool placed);
+  /// The deadline has passed.
+  [[nodiscard]] bool late() const {
+    return deadline_ && CpuClock::now() >= *deadline_;
+  }
+
   [[nodiscard]] stacks::Attributes& attributes() {
     return attributes_;
   }

@@ -62,7 +62,36 @@ std::optional<std::string> plain_string(Node node) {
   return raw || out.find('\\') == std::string::npos ? std::optional(out) : std::nullopt;
 }
 
-Expression string_of(Node node) {
+/// f"do_{phase}": a sum of strings; nothing with formats, conversions and escapes.
+std::optional<Expression> formatted(Node node, int depth) {
+  const std::string_view written = node.text();
+  const std::string_view prefix = written.substr(0, written.find_first_of("'\""));
+  if (prefix != "f" && prefix != "F") {
+    return std::nullopt;
+  }
+  Expression out = made(Kind::kString, node);
+  for (const Node child : node.children()) {
+    const bool value = child.is(NodeKind::kInterpolation);
+    const auto parts = child.children();
+    const bool plain = value ? parts.size() == 1 && child.all_children().size() == 3
+                             : child.is(NodeKind::kStringContent) && parts.empty();
+    if (!plain && (value || child.is(NodeKind::kStringContent))) {
+      return std::nullopt;
+    }
+    if (plain) {
+      Expression sum = made(Kind::kBinary, node, "+");
+      sum.parts = {std::move(out), value ? convert(parts[0], depth + 1)
+                                         : made(Kind::kString, child, std::string(child.text()))};
+      out = std::move(sum);
+    }
+  }
+  return out;
+}
+
+Expression string_of(Node node, int depth) {
+  if (auto sum = node.is(NodeKind::kString) ? formatted(node, depth) : std::nullopt) {
+    return std::move(*sum);
+  }
   std::string text;
   const std::vector<Node> parts =
       node.is(NodeKind::kConcatenatedString) ? node.children() : std::vector<Node>{node};
@@ -196,7 +225,7 @@ Expression convert(Node node, int depth) {
       return made(Kind::kFloat, node, std::string(node.text()));
     case NodeKind::kString:
     case NodeKind::kConcatenatedString:
-      return string_of(node);
+      return string_of(node, depth);
     case NodeKind::kTrue:
       return made(Kind::kTrue, node);
     case NodeKind::kFalse:
@@ -360,32 +389,6 @@ std::optional<Expression> made_by(Node init) {
     }
   }
   return made;
-}
-
-Node function_at(Node root, int first_line, std::string_view qualname) {
-  const std::string_view name = qualname.substr(qualname.rfind('.') + 1);
-  const NodeKind wanted = name == "<lambda>" ? NodeKind::kLambda : NodeKind::kFunction;
-  Node found;
-  std::vector<Node> open{root};
-  while (!open.empty()) {
-    const Node node = open.back();
-    open.pop_back();
-    const Node outer = node.parent().is(NodeKind::kDecorated) ? node.parent() : node;
-    if (outer.line() > first_line || outer.last_line() < first_line) {
-      continue;
-    }
-    const bool named = wanted == NodeKind::kLambda || node.field(Field::kName).text() == name;
-    if (node.is(wanted) && outer.line() == first_line && named) {
-      if (found) {
-        return {};
-      }
-      found = node;
-    }
-    for (const Node child : node.children()) {
-      open.push_back(child);
-    }
-  }
-  return found;
 }
 
 }  // namespace ddpdoctor::values

@@ -3,10 +3,24 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <map>
 
 namespace ddpdoctor::values {
 
 namespace {
+
+std::optional<int> number_in(const std::map<std::string, std::string>& variables,
+                             const std::string& name) {
+  const auto found = variables.find(name);
+  if (found == variables.end()) {
+    return std::nullopt;
+  }
+  int value = 0;
+  const char* const end = found->second.data() + found->second.size();
+  const auto [stop, error] = std::from_chars(found->second.data(), end, value);
+  return error == std::errc() && stop == end && value >= 0 ? std::optional(value) : std::nullopt;
+}
 
 enum class Answer {
   kRank,
@@ -67,6 +81,23 @@ std::optional<Value> number(std::optional<int> value) {
 }
 
 }  // namespace
+
+ProcessFacts facts_of(const stacks::ProcessStacks& process) {
+  ProcessFacts facts;
+  if (process.torch) {
+    facts.rank = process.torch->rank;
+    facts.world_size = process.torch->world_size;
+    facts.group_exists = !process.torch->groups.empty();
+    facts.torch_version = process.torch->version;
+  }
+  // Once a group exists, torchrun's variables are what init_process_group() used.
+  if (process.python && facts.group_exists) {
+    const auto& variables = process.python->environment;
+    facts.rank = facts.rank ? facts.rank : number_in(variables, "RANK");
+    facts.world_size = facts.world_size ? facts.world_size : number_in(variables, "WORLD_SIZE");
+  }
+  return facts;
+}
 
 std::optional<Value> known_answer(const ProcessFacts& facts, std::string_view module,
                                   std::string_view qualname, bool whole_world) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "collector/stacks/stack.h"
 #include "collector/values/value.h"
 
 namespace ddpdoctor::values {
@@ -17,6 +18,9 @@ struct ProcessFacts {
   bool group_exists = false;  // init_process_group() has returned
   std::string torch_version;  // "2.13.0+cpu"; empty = unknown
 };
+
+/// From torch in the process, else from torchrun's variables.
+ProcessFacts facts_of(const stacks::ProcessStacks& process);
 
 /// `whole_world`: the call names no group, or it is a property.
 std::optional<Value> known_answer(const ProcessFacts& facts, std::string_view module,

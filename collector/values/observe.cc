@@ -2,20 +2,23 @@
 #include "collector/values/observe.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "collector/stacks/python_visit.h"
 #include "collector/stacks/torch/tensor_item.h"
+#include "collector/values/again.h"
 #include "collector/values/arm_traces.h"
 #include "collector/values/callee_reader.h"
 #include "collector/values/cpu_clock.h"
 #include "collector/values/decision_reader.h"
+#include "collector/values/dispatch_reader.h"
 #include "collector/values/evaluator.h"
 #include "collector/values/except_reader.h"
 #include "collector/values/file_answers.h"
@@ -35,35 +38,6 @@ using program::Decision;
 
 constexpr std::size_t kMostHeld = 32;  // locals of a frame, attributes of its `self`
 constexpr std::size_t kLongestText = 64;
-
-std::optional<int> number_in(const std::map<std::string, std::string>& variables,
-                             const std::string& name) {
-  const auto found = variables.find(name);
-  if (found == variables.end()) {
-    return std::nullopt;
-  }
-  int value = 0;
-  const char* const end = found->second.data() + found->second.size();
-  const auto [stop, error] = std::from_chars(found->second.data(), end, value);
-  return error == std::errc() && stop == end && value >= 0 ? std::optional(value) : std::nullopt;
-}
-
-ProcessFacts facts_of(const stacks::ProcessStacks& process) {
-  ProcessFacts facts;
-  if (process.torch) {
-    facts.rank = process.torch->rank;
-    facts.world_size = process.torch->world_size;
-    facts.group_exists = !process.torch->groups.empty();
-    facts.torch_version = process.torch->version;
-  }
-  // Once a group exists, torchrun's variables are what init_process_group() used.
-  if (process.python && facts.group_exists) {
-    const auto& variables = process.python->environment;
-    facts.rank = facts.rank ? facts.rank : number_in(variables, "RANK");
-    facts.world_size = facts.world_size ? facts.world_size : number_in(variables, "WORLD_SIZE");
-  }
-  return facts;
-}
 
 Value value_of(const stacks::TensorNumber& item) {
   if (const auto* const truth = std::get_if<bool>(&item)) {
@@ -93,6 +67,7 @@ class Visit {
         file_answers_(pid_),
         evaluator_(visit.python.objects(), facts_of(visit.stacks)),
         reader_(evaluator_, values_),
+        dispatch_(evaluator_, visit.python.objects(), values_),
         loops_(evaluator_, visit.python.objects(), values_) {
     evaluator_.set_tensor_item(
         [this, layouts = stacks::torch_layouts(facts_of(visit_.stacks).torch_version)](
@@ -131,20 +106,26 @@ class Visit {
     for (UserFrame& frame : generators) {
       add_held(frame);
     }
-    CalleeReader callees(evaluator_, files_, reader_, loops_, pid_, deadline_);
+    for (UserFrame& frame : frames) {
+      read_dispatch(frame, Reached::kYes);
+    }
+    CalleeReader callees(evaluator_, files_, reader_, loops_, dispatch_, pid_, deadline_);
     for (const UserFrame& frame : frames) {
       callees.leave_out(frame.frame().file, frame.function.first_line);
     }
     for (UserFrame& frame : frames) {
       read_callees(callees, frame, Reached::kYes);
     }
-    bool comes_again = false;  // a function called in a loop is called again
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-      if (comes_again) {
+      const int line = frame->frame().line;
+      if (again_) {  // what is called in a loop is called again
         add_decisions(*frame, Reached::kNotAgain);
+        read_dispatch(*frame, Reached::kNotAgain);
         read_callees(callees, *frame, Reached::kNotAgain);
+        again_->enter(frame->index, frame->function, line);
+      } else if (is_in_a_loop(*frame)) {
+        again_.emplace(files_.effects(pid_), frame->index, frame->function, line);
       }
-      comes_again = comes_again || is_in_a_loop(*frame);
     }
     return std::move(values_);
   }
@@ -154,24 +135,45 @@ class Visit {
   /// will.
   enum class Reached { kYes, kNotAgain };
 
-  static void read_callees(CalleeReader& callees, UserFrame& frame, Reached reached) {
+  void read_callees(CalleeReader& callees, UserFrame& frame, Reached reached) {
     Names names{.scope = &frame.scope};
-    callees.read(frame.function, frame.frame().line, names,
-                 [&frame, reached](program::Node expression, program::Node owner) -> Since {
-                   Since since = frame.way.since({.kind = program::DecisionKind::kIf,
-                                                  .condition = expression,
-                                                  .subject = {},
-                                                  .owner = owner,
-                                                  .line = owner.line(),
-                                                  .text = {}});
-                   if (reached == Reached::kYes) {
-                     return since;
-                   }
-                   return since.freshness == Freshness::kNotReached
-                              ? Since{.freshness = Freshness::kStale,
-                                      .reason = std::string(kNotAgain)}
-                              : Since{.freshness = Freshness::kNotReached, .reason = {}};
-                 });
+    callees.read(frame.function, frame.frame().line, names, freshly(frame, reached));
+  }
+
+  void read_dispatch(UserFrame& frame, Reached reached) {
+    Names names{.scope = &frame.scope};
+    const Whereabouts where = frame.whereabouts();
+    dispatch_.read({.where = where,
+                    .function = frame.function,
+                    .names = names,
+                    .freshly = freshly(frame, reached),
+                    .read_freshly = [&](program::Node expression, program::Node owner,
+                                        const std::set<std::string>& read) {
+                      return reached == Reached::kYes
+                                 ? frame.way.since(decision_of(expression, owner), read)
+                                 : again_->since(read);
+                    }});
+  }
+
+  static Decision decision_of(program::Node expression, program::Node owner) {
+    return {.kind = program::DecisionKind::kIf,
+            .condition = expression,
+            .subject = {},
+            .owner = owner,
+            .line = owner.line(),
+            .text = {}};
+  }
+
+  CalleeReader::Freshly freshly(const UserFrame& frame, Reached reached) {
+    return [this, &frame, reached](program::Node expression, program::Node owner) -> Since {
+      Since since = frame.way.since(decision_of(expression, owner));
+      if (reached == Reached::kYes) {
+        return since;
+      }
+      return since.freshness == Freshness::kNotReached
+                 ? again_->since(frame.index, frame.function, expression)
+                 : Since{.freshness = Freshness::kNotReached, .reason = {}};
+    };
   }
 
   static bool is_in_a_loop(const UserFrame& frame) {
@@ -264,18 +266,23 @@ class Visit {
 
   DecisionReader::Asked asked(const UserFrame& frame, const Decision& decision,
                               program::Node condition, int line, bool is_test) {
+    const bool ahead = frame.way.since(decision).freshness == Freshness::kNotReached;
     return {.condition = condition,
             .line = line,
             .is_test = is_test,
-            .since = frame.way.since(decision),
+            .since = ahead && again_ ? again_->since(frame.index, frame.function, condition)
+                                     : frame.way.since(decision),
             .outcome = frame.way.outcome(decision),
             .assigned_since =
-                [this, &frame, &decision](const std::set<std::string>& read) {
+                [this, &frame, &decision, ahead](const std::set<std::string>& read) {
                   static_cast<void>(files_.effects(pid_));  // with the files that were just read
-                  return frame.way.since(decision, read);
+                  return ahead && again_ ? again_->since(read) : frame.way.since(decision, read);
                 },
             .since_of_part =
-                [&frame, &decision](program::Node part) {
+                [this, &frame, &decision, ahead](program::Node part) {
+                  if (ahead && again_) {
+                    return again_->since(frame.index, frame.function, part);
+                  }
                   Decision of_part = decision;
                   of_part.condition = part;
                   of_part.subject = {};
@@ -330,7 +337,9 @@ class Visit {
   Evaluator evaluator_;
   std::vector<SeenValue> values_;
   DecisionReader reader_;
+  DispatchReader dispatch_;
   LoopReader loops_;
+  std::optional<Again> again_;  // of the frames further in
   CpuClock::time_point deadline_{};
 };
 

@@ -9,6 +9,7 @@
 #include "collector/detectors/partings/backward_cause.h"
 #include "collector/detectors/partings/call_ahead.h"
 #include "collector/detectors/partings/callback_count.h"
+#include "collector/detectors/partings/dispatch.h"
 #include "collector/detectors/partings/generator_loop.h"
 #include "collector/detectors/partings/gradient_hook.h"
 #include "collector/detectors/partings/habits.h"
@@ -236,7 +237,9 @@ void read_source(const Examination& examination, Explanation& explanation) {
     return;
   }
   if (explanation.fork &&
-      (read_rank_branch(examination, explanation) || read_valued_branch(examination, explanation) ||
+      (read_dispatch(examination, explanation, ChosenBy::kRank) ||
+       read_rank_branch(examination, explanation) || read_valued_branch(examination, explanation) ||
+       read_dispatch(examination, explanation, ChosenBy::kAnything) ||
        read_callback(examination, explanation) || read_data_branch(examination, explanation) ||
        read_loop(examination, explanation) || read_hidden_loop(examination, explanation) ||
        read_skipped_step(examination, explanation))) {
@@ -286,11 +289,7 @@ void blame_the_few(Explanation& explanation) {
 }
 
 Explanation explain(const Examination& examination, const Parting& parting) {
-  Explanation explanation{.cause = Cause::kMissing,
-                          .parting = parting,
-                          .fork = std::nullopt,
-                          .branch = std::nullopt,
-                          .loop = std::nullopt};
+  Explanation explanation{.cause = Cause::kMissing, .parting = parting};
   const bool slow = is_slow(examination, parting);
   if (slow || parting.undecided) {
     explanation.cause = slow ? Cause::kSlow : Cause::kMismatchedOp;
@@ -374,11 +373,10 @@ std::vector<Explanation> explain_all(const Examination& examination) {
   const std::vector<Parting> parted = partings(examination);
   std::vector<Explanation> all;
   for (const Parting& parting : parted) {
-    Explanation explanation = explain(examination, parting);
-    if (explanation.cause != Cause::kSlow && is_order(examination, explanation, parted, parting)) {
-      explanation.cause = Cause::kOrder;
+    Explanation& one = all.emplace_back(explain(examination, parting));
+    if (one.cause != Cause::kSlow && is_order(examination, one, parted, parting)) {
+      one.cause = Cause::kOrder;
     }
-    all.push_back(std::move(explanation));
   }
   settle_calls_too_many(examination, parted, all);
   return all;

@@ -3,6 +3,7 @@
 // reported twice in different words.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -30,15 +31,18 @@ enum class Cause {
   kMissing,          // a few ranks have not called it
 };
 
+struct Dispatch;
+
 /// A divergence with its cause; `odd` are the ranks to blame.
 struct Explanation {
   Cause cause = Cause::kNone;
   Parting parting;
-  std::optional<Fork> fork;
-  std::optional<Branch> branch;
-  std::optional<LeftLoop> loop;
+  std::optional<Fork> fork{};
+  std::optional<Branch> branch{};
+  std::optional<LeftLoop> loop{};
   std::optional<Callback> callback{};  // a function that a library called more often on one side
-  std::string_view otherwise{};        // another possible cause, if no counts decide
+  std::shared_ptr<const Dispatch> dispatch{};  // the branch chose which function a call reached
+  std::string_view otherwise{};                // another possible cause, if no counts decide
 
   /// Exchanges odd and rest and everything said about them.
   void turn();

@@ -13,6 +13,8 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/dispatch.h"
+#include "collector/detectors/partings/dispatch_words.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/paths/deciding_origin.h"
@@ -214,7 +216,9 @@ void add_locations(const Examination& examination, const Explanation& explanatio
                                          died.empty() ? waiting_note(examination, parting) : died));
   }
   add_present_place(parting, finding);
-  if (explanation.branch && explanation.branch->where.known()) {
+  if (explanation.dispatch) {
+    add_dispatch(explanation, finding);
+  } else if (explanation.branch && explanation.branch->where.known()) {
     finding.locations.push_back(
         location(explanation.branch->where, {}, note_of(*explanation.branch)));
     if (const model::CallSite& loop = explanation.branch->equal_rounds; loop.known()) {
@@ -369,8 +373,9 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
   for (const Explanation& explanation : explanations(examination, cause)) {
     // The branch in the source, and its values on the ranks.
     const bool differs =
-        explanation.branch && values_say(examination.job, explanation.branch->where,
-                                         explanation.parting) == ValuesSay::kDiffers;
+        (explanation.dispatch && explanation.dispatch->by_value) ||
+        (explanation.branch && values_say(examination.job, explanation.branch->where,
+                                          explanation.parting) == ValuesSay::kDiffers);
     Finding finding = without_standings(examination, explanation,
                                         (explanation.branch ? 1 : 0) + (differs ? 1 : 0));
     finding.kind = kind;
@@ -379,7 +384,7 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
     if (explanation.branch && explanation.branch->unproven && !differs) {
       finding.confidence = at_most(finding.confidence, Confidence::kLikely);
     }
-    if (explanation.branch && !differs) {
+    if (explanation.branch && !differs && !explanation.dispatch) {
       add_origin(examination.job, *explanation.branch, finding);
     }
     if (!explanation.otherwise.empty()) {

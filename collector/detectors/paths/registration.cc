@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collector/detectors/paths/source_blocks.h"
+#include "collector/graph/history.h"
 #include "collector/program/libraries/libraries.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
@@ -148,6 +149,15 @@ std::optional<Branch> registered(const model::JobModel& job, const Path& below) 
   return std::nullopt;
 }
 
+/// One line runs a method of that name on both sides: each class has one, and the choice of the
+/// class alone does not say that one of them makes another call (dispatch.h asks that).
+bool are_counterparts(const Fork& fork) {
+  const bool one_line = graph::same_line(fork.ours, fork.theirs);
+  return one_line && !fork.below_ours.empty() && !fork.below_theirs.empty() &&
+         program::last_name(fork.below_ours.back().function) ==
+             program::last_name(fork.below_theirs.back().function);
+}
+
 }  // namespace
 
 bool comes_through_logging(const model::JobModel& job, const model::CallSite& caller,
@@ -163,6 +173,9 @@ std::optional<Branch> registered_for_ranks(const model::JobModel& job, const For
       test->leads_to_ours = ours_logs;
       return test;
     }
+  }
+  if (are_counterparts(fork)) {
+    return std::nullopt;
   }
   if (auto ours = registered(job, fork.below_ours)) {
     return ours;

@@ -305,7 +305,7 @@ Origin Slicer::entered(const File& file, std::size_t scope, Node call, const Whe
     if (guard.source == Source::kException && !flag) {
       guard = of(Source::kData);  // a fallback value, not the fact that it failed
     }
-    if (guard.source == Source::kRank && !flag && one.source != Source::kRank) {
+    if (guard.source == Source::kRank && !flag && !is_choice(one) && one.source != Source::kRank) {
       one = stronger(std::move(one), of(Source::kData));
     } else if (guard.source != Source::kUniform) {
       one = stronger(std::move(one), guard);

@@ -8,10 +8,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr std::size_t kMostSteps = 12;     // lines shown in a chain
-constexpr std::size_t kDeepest = 60;       // nested evaluations
-constexpr std::size_t kMostVariables = 8;  // environment variables
-constexpr std::size_t kMostCallables = 6;  // functions that one value can be
+constexpr std::size_t kDeepest = 60;  // nested evaluations
 
 bool is_zero_or_minus_one(Node node) {
   node = without_parentheses(node);
@@ -36,98 +33,6 @@ bool only_asks_for_presence(const std::vector<Node>& operands, std::string_view 
 }
 
 }  // namespace
-
-Origin of(Source source) {
-  return {.source = source};
-}
-
-Origin unknown(std::string_view name) {
-  Origin out{.source = Source::kUnknown};
-  out.unknown = std::string(name);
-  return out;
-}
-
-Origin of_row(const SourceRow& row, bool by_name) {
-  return {.source = row.source, .by_name = by_name, .number = row.number};
-}
-
-Origin stronger(Origin a, Origin b) {
-  const bool second = b.source > a.source || (b.source == a.source && a.by_name && !b.by_name);
-  Origin& out = second ? b : a;
-  Origin& other = second ? a : b;
-  // The combination is like an option only if both parts are.
-  out.like_an_option =
-      out.like_an_option && (other.source < Source::kUnknown || other.like_an_option);
-  out.object = out.object || other.object;
-  for (std::string& variable : other.variables) {
-    if (out.variables.size() < kMostVariables &&
-        std::find(out.variables.begin(), out.variables.end(), variable) == out.variables.end()) {
-      out.variables.push_back(std::move(variable));
-    }
-  }
-  if (out.unknown.empty()) {
-    out.unknown = std::move(other.unknown);
-  }
-  for (const Callable& one : other.callables) {
-    if (out.callables.size() < kMostCallables &&
-        std::find(out.callables.begin(), out.callables.end(), one) == out.callables.end()) {
-      out.callables.push_back(one);
-    }
-  }
-  return std::move(out);
-}
-
-void add_step(Origin& origin, const File& file, Node node) {
-  if (origin.chain.size() >= kMostSteps || !node) {
-    return;
-  }
-  if (!origin.chain.empty() && origin.chain.front().line == node.line() &&
-      (file.path == nullptr || origin.chain.front().file == *file.path)) {
-    return;
-  }
-  constexpr std::size_t kLongest = 100;
-  std::string text = node.one_line();
-  text.resize(std::min(text.size(), kLongest));
-  origin.chain.insert(origin.chain.begin(),
-                      {.file = file.path == nullptr ? std::string() : *file.path,
-                       .line = node.line(),
-                       .text = std::move(text)});
-}
-
-bool is_flag(Node value) {
-  value = without_parentheses(value);
-  switch (value.kind()) {
-    case NodeKind::kTrue:
-    case NodeKind::kFalse:
-    case NodeKind::kNone:
-    case NodeKind::kInteger:
-    case NodeKind::kString:
-      return true;
-    case NodeKind::kUnary:
-      return value.field(Field::kArgument).is(NodeKind::kInteger);
-    default:
-      return false;
-  }
-}
-
-std::string_view string_text(Node node) {
-  node = without_parentheses(node);
-  if (!node.is(NodeKind::kString)) {
-    return {};
-  }
-  std::string_view text;
-  int parts = 0;
-  for (const Node part : node.children()) {
-    if (part.is(NodeKind::kInterpolation)) {
-      return {};
-    }
-    if (part.is(NodeKind::kStringContent)) {
-      text = part.text();
-      ++parts;
-    }
-  }
-  return parts == 1 ? text : std::string_view();
-}
 
 std::vector<Node> arguments_of(Node call) {
   return call.field(Field::kArguments).children();
@@ -225,6 +130,7 @@ Origin Slicer::comparison(Node node, const Where& where) {
     }
   }
   Origin out = joined(operands, where);
+  const bool chosen = is_choice(out);  // `self.saver is not None`: made on some ranks only
   out.object = false;
   out.callables.clear();
   out.number_compared = !operands.empty() && evaluate(operands.front(), where).number;
@@ -238,7 +144,7 @@ Origin Slicer::comparison(Node node, const Where& where) {
     }
   }
   const bool presence = only_asks_for_presence(operands, sign);
-  if (out.source == Source::kRank && presence) {
+  if (out.source == Source::kRank && presence && !chosen) {
     out.source = Source::kUniform;
   }
   // The same test asks a cache or a queue whether it contains anything.
@@ -306,9 +212,16 @@ Origin Slicer::conditional(Node node, const Where& where) {
     return joined(parts, where);
   }
   Origin test = evaluate(parts[1], where);
+  if (test.source != Source::kUniform) {
+    add_choice(test, *where.file, parts[1]);
+  }
   if (test.source == Source::kRank && !(is_flag(parts[0]) && is_flag(parts[2]))) {
-    const Origin values = joined({parts[0], parts[2]}, where);
-    return is_own(values.source) ? values : test;
+    Origin values = joined({parts[0], parts[2]}, where);
+    if (is_own(values.source)) {
+      return values;
+    }
+    test.number = false;
+    return stronger(std::move(test), std::move(values));
   }
   return stronger(joined({parts[0], parts[2]}, where), std::move(test));
 }
@@ -334,6 +247,7 @@ Origin Slicer::subscript(Node node, const Where& where) {
     if (of_key.source == Source::kRank && key.is(NodeKind::kSlice)) {
       of_key.source = Source::kData;  // documents[rank::world]: the rank's share
     }
+    add_choice(of_key, *where.file, key);
     out = is_own(out.source) ? std::move(out) : stronger(std::move(out), std::move(of_key));
     out.number = false;
   }

@@ -32,6 +32,10 @@ bool decides(DecisionKind kind) {
   return false;
 }
 
+bool decides_by_value(DecisionKind kind) {
+  return decides(kind) && kind != DecisionKind::kCase && kind != DecisionKind::kExcept;
+}
+
 }  // namespace
 
 /// Decisions that lead to the statement but not to the place where the value is used.
@@ -87,7 +91,11 @@ Origin Slicer::guards(const File& file, std::size_t scope, std::size_t statement
     }
     guard.number = false;
     if (guard.source != Source::kUniform) {
-      add_step(guard, file, decision.owner);
+      if (decision.condition && decides_by_value(decision.kind)) {
+        add_choice(guard, file, decision.condition);
+      } else {
+        add_step(guard, file, decision.owner);
+      }
       out = stronger(std::move(out), std::move(guard));
     }
   }

@@ -118,6 +118,25 @@ Origin Slicer::member(const Definition& of_class, std::string_view name, Node no
   return out;
 }
 
+/// A function that replaces a method: `model.check = compared(model)`.
+Origin Slicer::put_in_place(std::string_view name, const Where& where) {
+  Origin out = of(Source::kUniform);
+  for (const File& file : files_.all()) {
+    const auto [first, last] = file.facts->attributes.equal_range(name);
+    for (auto one = first; one != last; ++one) {
+      const Binding& binding = one->second.binding;
+      const bool own = binding.target.starts_with("self.") || binding.target.starts_with("cls.");
+      const Key key{&file, one->second.scope, "=" + binding.target};
+      if (binding.kind == BindingKind::kAssign && binding.value && !own && !open_.contains(key) &&
+          enter(key)) {
+        out = stronger(std::move(out), bound(binding, file, one->second.scope, where));
+        leave(key);
+      }
+    }
+  }
+  return out;
+}
+
 /// The object's class is unknown: considers every known class with such an attribute.
 Origin Slicer::any_member(std::string_view name, const Where& where, bool& found) {
   constexpr int kMost = 12;

@@ -231,7 +231,7 @@ Origin Slicer::bound(const Binding& binding, const File& file, std::size_t scope
   }
   const bool derived = out.source == Source::kRank && out.number;
   Origin guard = guards(file, scope, binding.statement, where);
-  if (guard.source == Source::kRank && !flag) {
+  if (guard.source == Source::kRank && !flag && !is_choice(out)) {
     // `if rank == 1: batch = []` makes data that differ.
     guard.source = out.source == Source::kUniform && !derived ? Source::kRank : Source::kData;
     const bool makes_data = binding.kind == BindingKind::kMethod ||

@@ -21,6 +21,7 @@ struct OriginStep {
   std::string file;  // empty: the file of the condition, whose path is unknown
   int line = 0;
   std::string text;
+  bool chooses = false;  // a condition or the key of a table; text is that alone
 };
 
 struct File;

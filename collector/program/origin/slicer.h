@@ -66,6 +66,7 @@ class Slicer {
   Origin attribute(Node node, const Where& where);
   Origin member(const Definition& of, std::string_view name, Node node, const Where& where,
                 bool& found);
+  Origin put_in_place(std::string_view name, const Where& where);
   Origin any_member(std::string_view name, const Where& where, bool& found);
   Origin field_of(const File& file, std::size_t scope, std::string_view name, const Where& where,
                   bool& found);
@@ -120,6 +121,10 @@ Origin unknown(std::string_view name);
 Origin of_row(const SourceRow& row, bool by_name = false);
 /// Puts a line at the front of the chain.
 void add_step(Origin& origin, const File& file, Node node);
+/// The same for a condition or the key of a table, which chooses between values.
+void add_choice(Origin& origin, const File& file, Node node);
+/// An object or a function: whatever chooses it decides what is called.
+bool is_choice(const Origin& value);
 /// `True`, `None`, `3`, "a": typical values of a flag.
 bool is_flag(Node value);
 /// The text of a plain string; empty for any other node.

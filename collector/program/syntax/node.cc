@@ -183,6 +183,24 @@ int Node::indent() const {
   return indent;
 }
 
+std::vector<Node> calls_within(Node node) {
+  std::vector<Node> out;
+  const auto add = [&out](Node inside, const auto& self) -> void {
+    for (const Node child : inside.children()) {
+      if (child.is(NodeKind::kFunction) || child.is(NodeKind::kClass) ||
+          child.is(NodeKind::kLambda)) {
+        continue;
+      }
+      if (child.is(NodeKind::kCall)) {
+        out.push_back(child);
+      }
+      self(child, self);
+    }
+  };
+  add(node, add);
+  return out;
+}
+
 Node without_parentheses(Node node) {
   while (node.is(NodeKind::kParenthesized) && node.first_child()) {
     node = node.first_child();

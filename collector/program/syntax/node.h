@@ -213,4 +213,7 @@ class Node {
 /// `(a)` → `a`, at any depth of nesting.
 Node without_parentheses(Node node);
 
+/// Calls inside a node, outer ones first; not those of functions that are defined there.
+std::vector<Node> calls_within(Node node);
+
 }  // namespace ddpdoctor::program

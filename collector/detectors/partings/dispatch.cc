@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/dispatch.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "collector/detectors/partings/calls_at.h"
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/graph/launched_call.h"
+#include "collector/model/observed_values.h"
+#include "collector/model/questions.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/expressions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using program::Node;
+using program::NodeKind;
+using program::Origin;
+using program::Source;
+
+constexpr std::size_t kMostOutward = 6;  // frames from the call to where its receiver came from
+
+/// A frame of one side with the function that it calls, and the frames around it.
+struct Step {
+  const model::CallSite& at;
+  const model::CallSite& next;
+  Path callers;  // innermost first
+};
+
+/// Of one side from the fork inwards; the innermost frame makes the collective itself.
+std::vector<Step> steps_of(const Path& path, const Path& below) {
+  std::vector<Step> out;
+  for (std::size_t i = below.size(); i >= 1 && i < path.size(); --i) {
+    out.push_back({.at = path[i],
+                   .next = path[i - 1],
+                   .callers = Path(path.begin() + static_cast<std::ptrdiff_t>(i) + 1, path.end())});
+  }
+  return out;
+}
+
+bool same_function(const model::CallSite& a, const model::CallSite& b) {
+  return a.file == b.file && a.function == b.function;
+}
+
+/// Between the function that was reached and the collective, each rank decides by its own data:
+/// ranks that run the same function may have diverged there.
+bool decides_below(const model::JobModel& job, const Path& below, std::size_t inner) {
+  for (std::size_t i = 0; i < inner && i < below.size(); ++i) {
+    const auto& lines = lines_of(job, below[i].file);
+    const auto branches = program::deciding_branches(lines, below[i].line);
+    if (std::any_of(branches.begin(), branches.end(), [&](const program::Block& block) {
+          return !is_loop(block) && reads_own(job, lines, block);
+        })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The function around a line, where it is defined.
+model::CallSite defined_at(const model::JobModel& job, const model::CallSite& inside) {
+  const program::SourceIndex& index = program::index_of(lines_of(job, inside.file));
+  if (index.empty()) {
+    return {};
+  }
+  return {.file = inside.file,
+          .line = index.function_at(inside.line).header_line,
+          .function = inside.function};
+}
+
+/// "Plain.close (parts.py:18)": the known file that it names.
+model::CallSite place_in(const model::JobModel& job, const std::string& reached) {
+  const std::size_t open = reached.rfind(" (");
+  const std::size_t colon = reached.rfind(':');
+  if (open == std::string::npos || colon == std::string::npos || colon < open) {
+    return {};
+  }
+  const std::string name = reached.substr(open + 2, colon - open - 2);
+  const int line = std::atoi(reached.c_str() + colon + 1);
+  model::CallSite found;
+  for (const auto& [path, lines] : job.sources) {
+    if (base::file_name(path) == name && lines.contains(line)) {
+      if (found.known()) {
+        return {};  // two files of that name
+      }
+      found = {.file = path, .line = line, .function = reached.substr(0, open)};
+    }
+  }
+  return found;
+}
+
+/// It makes this collective itself.
+bool makes(const model::JobModel& job, const model::CallSite& function,
+           std::string_view operation) {
+  const auto& lines = lines_of(job, function.file);
+  const program::SourceIndex& index = program::index_of(lines);
+  if (!function.known() || index.empty()) {
+    return false;
+  }
+  const auto calls = program::calls_within(index.function_at(function.line).node);
+  return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+    const std::string dotted = program::dotted_name(call.field(program::Field::kFunction));
+    const graph::Operation* const made =
+        dotted.empty() ? nullptr : graph::operation_called(lines, dotted);
+    return made != nullptr && made->operation == operation;
+  });
+}
+
+/// What the callee comes from; through the receiver of a method to the call that passed it.
+Origin origin_of_callee(const model::JobModel& job, const Step& step, Node call) {
+  Origin found;
+  model::CallSite at = step.at;
+  Path callers = step.callers;
+  for (std::size_t i = 0; call && i < kMostOutward; ++i) {
+    const auto& lines = lines_of(job, at.file);
+    const Node callee = program::without_parentheses(call.field(program::Field::kFunction));
+    const Node object =
+        callee.is(NodeKind::kAttribute) ? callee.field(program::Field::kObject) : Node();
+    for (const Node asked : {callee, object}) {
+      Origin one =
+          asked ? origin_of(job, lines,
+                            {.line = at.line, .text = {}, .condition = asked.one_line()}, callers)
+                : Origin{};
+      if (one.source > found.source) {
+        found = std::move(one);
+      }
+    }
+    if (found.source > Source::kUnknown || !is_of_receiver(lines, at.line, object) ||
+        callers.empty()) {
+      return found;
+    }
+    const model::CallSite inner = at;
+    at = callers.front();
+    callers.erase(callers.begin());
+    call = call_to(job, at, inner);
+  }
+  return found;
+}
+
+void put_choice(const model::JobModel& job, Dispatch& out) {
+  const auto& chain = out.origin.chain;
+  const auto chooses = [](const program::OriginStep& one) { return one.chooses; };
+  auto chose = std::find_if(chain.begin(), chain.end(), chooses);
+  // The key of a table, and what chose the key.
+  while (chose != chain.end() && std::next(chose) != chain.end() && chooses(*std::next(chose))) {
+    ++chose;
+  }
+  if (chose == chain.end() && !chain.empty()) {
+    chose = std::prev(chain.end());
+  }
+  if (chose == chain.end()) {
+    return;
+  }
+  const std::string& file = chose->file.empty() ? out.call.file : chose->file;
+  out.chosen = {.file = file,
+                .line = chose->line,
+                .function = function_around(lines_of(job, file), chose->line)};
+  out.chosen_by = chose->text;
+}
+
+/// What a call reached on these ranks, when it is one function there.
+std::string on_side(const model::ReachedBy& reached, const model::RankSet& ranks) {
+  for (const auto& [function, of] : reached.functions) {
+    if (!of.common(ranks).empty()) {
+      return of.common(ranks) == ranks ? function : std::string();
+    }
+  }
+  return {};
+}
+
+enum class Read { kNothing, kSame, kDiffers, kDiffersNow };
+
+/// Whether a function was reached on both sides; `out` says what was, in a loop over callbacks on
+/// either.
+Read read_values(const model::JobModel& job, const Step& step, const model::RankSet& callers,
+                 const model::RankSet& others, Node call, Dispatch& out) {
+  const std::string callee = call.field(program::Field::kFunction).one_line();
+  for (const model::ReachedBy& one :
+       model::callees_at(job, step.at.file, step.at.line, callers.united(others))) {
+    if (one.expression != callee) {
+      continue;
+    }
+    const bool shared =
+        std::any_of(one.functions.begin(), one.functions.end(), [&](const auto& function) {
+          return !function.second.common(callers).empty() &&
+                 !function.second.common(others).empty();
+        });
+    if (shared) {
+      return one.stale ? Read::kNothing : Read::kSame;
+    }
+    out.instead = on_side(one, others);
+    const std::string runs = on_side(one, callers);
+    out.runs = runs.starts_with('[') ? runs : out.runs;
+    return one.stale ? Read::kDiffersNow : Read::kDiffers;
+  }
+  return Read::kNothing;
+}
+
+/// Several functions have the name that is called, or it is called by no fixed name.
+bool may_be_several(const model::JobModel& job, Node call) {
+  const Node callee = program::without_parentheses(call.field(program::Field::kFunction));
+  if (!callee.is(NodeKind::kAttribute)) {
+    return true;
+  }
+  const std::string_view name = callee.field(program::Field::kAttribute).text();
+  std::size_t count = 0;
+  for (const auto& [path, lines] : job.sources) {
+    for (const program::Scope& scope : program::index_of(lines).scopes()) {
+      count += scope.kind == program::ScopeKind::kFunction && scope.name == name ? 1 : 0;
+    }
+  }
+  return count != 1;
+}
+
+std::string plain(std::string_view function) {
+  const std::size_t local = function.rfind("<locals>.");
+  return std::string(local == function.npos ? function : function.substr(local + 9));
+}
+
+/// Frames of libraries that only pass a call on to what they were given.
+bool passes_on(const model::Frame& frame) {
+  return frame.language != model::Language::kPython || frame.file.ends_with("/functools.py") ||
+         frame.file.ends_with("/contextlib.py") ||
+         frame.file.ends_with("/torch/nn/modules/module.py") ||
+         frame.file.ends_with("/torch/utils/_contextlib.py");
+}
+
+/// The line itself runs the function: no library between them chooses what to call. Without a stack
+/// of it, the function has the name that is called.
+bool runs_directly(const Side& side, const model::CallSite& at, const model::CallSite& next,
+                   Node call) {
+  const auto is = [](const model::Frame& frame, const model::CallSite& site) {
+    return frame.language == model::Language::kPython && frame.file == site.file &&
+           frame.line == site.line;
+  };
+  const model::Thread* const thread = side.standing == nullptr ? nullptr : side.standing->thread;
+  const auto frames = thread == nullptr ? std::vector<model::Frame>() : thread->frames;
+  for (auto inner = frames.begin(); inner != frames.end(); ++inner) {
+    if (!is(*inner, next)) {
+      continue;
+    }
+    const auto outer = std::find_if_not(std::next(inner), frames.end(), passes_on);
+    if (outer != frames.end()) {
+      return is(*outer, at);
+    }
+  }
+  const Node callee = program::without_parentheses(call.field(program::Field::kFunction));
+  const std::string_view name = callee.is(NodeKind::kAttribute)
+                                    ? callee.field(program::Field::kAttribute).text()
+                                    : callee.text();
+  return name == program::last_name(next.function);
+}
+
+/// One of these ranks is in this function.
+bool somebody_is_in(const graph::Examination& examination, const model::RankSet& ranks,
+                    const model::CallSite& function) {
+  return std::any_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
+    const graph::Standing* const standing = examination.standing(rank);
+    return standing != nullptr && std::any_of(standing->callers.begin(), standing->callers.end(),
+                                              [&function](const model::CallSite& site) {
+                                                return same_function(site, function);
+                                              });
+  });
+}
+
+struct Asking {
+  const graph::Examination& examination;
+  const Parting& parting;
+  const Fork& fork;
+};
+
+std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool ours,
+                                    std::size_t inner) {
+  const model::JobModel& job = asking.examination.job;
+  const Parting& parting = asking.parting;
+  const Side& caller = ours ? parting.odd : parting.rest;
+  const Side& other = ours ? parting.rest : parting.odd;
+  const Path& below = ours ? asking.fork.below_ours : asking.fork.below_theirs;
+  const Path& across = ours ? asking.fork.below_theirs : asking.fork.below_ours;
+  const Node call = call_to(job, step.at, step.next);
+  if (!call || !runs_directly(caller, step.at, step.next, call)) {
+    return std::nullopt;
+  }
+  Dispatch out{.call = step.at,
+               .callee = call.field(program::Field::kFunction).one_line(),
+               .runs = plain(step.next.function),
+               .instead = {},
+               .of_odd = ours};
+  const Read read = read_values(job, step, caller.ranks, other.ranks, call, out);
+  out.by_value = read == Read::kDiffers;
+  out.by_stack = inner == below.size() && graph::same_line(asking.fork.ours, asking.fork.theirs) &&
+                 !across.empty() && !same_function(step.next, across.back()) &&
+                 call_to(job, step.at, across.back()) == call &&
+                 !somebody_is_in(asking.examination, other.ranks, step.next) &&
+                 runs_directly(other, step.at, across.back(), call);
+  if (read == Read::kSame && !out.by_stack) {
+    return std::nullopt;
+  }
+  if (out.by_stack) {
+    out.instead = plain(across.back().function);
+    out.other = defined_at(job, across.back());
+  } else if (read != Read::kNothing) {
+    out.other = place_in(job, out.instead);
+  }
+  const bool same_call = caller.operation == other.operation && !parting.recorded;
+  if ((same_call && !out.by_value) || makes(job, out.other, caller.operation)) {
+    return std::nullopt;
+  }
+  out.origin = origin_of_callee(job, step, call);
+  // If memory was read and this call was not, its source alone proves nothing.
+  const bool readable = model::facts(job, model::kValueFact).empty() || read == Read::kDiffersNow;
+  const bool of_rank = out.origin.source == Source::kRank && readable &&
+                       may_be_several(job, call) && !decides_below(job, below, inner);
+  const bool of_own = program::is_own(out.origin.source) && read == Read::kDiffersNow;
+  if (!out.by_value && !out.by_stack && !of_rank && !of_own) {
+    return std::nullopt;
+  }
+  put_choice(job, out);
+  return out;
+}
+
+}  // namespace
+
+std::optional<Dispatch> dispatch_of(const graph::Examination& examination, const Parting& parting,
+                                    const Fork& fork) {
+  const Asking asking{.examination = examination, .parting = parting, .fork = fork};
+  for (const bool ours : {true, false}) {
+    const Side& side = ours ? parting.odd : parting.rest;
+    if (!side.calls()) {
+      continue;
+    }
+    const Path& below = ours ? fork.below_ours : fork.below_theirs;
+    std::size_t inner = below.size();
+    for (const Step& step : steps_of(side.path, below)) {
+      if (auto found = dispatch_at(asking, step, ours, inner)) {
+        return found;
+      }
+      --inner;
+    }
+  }
+  return std::nullopt;
+}
+
+bool read_dispatch(const graph::Examination& examination, Explanation& explanation,
+                   ChosenBy chosen_by) {
+  auto dispatch = dispatch_of(examination, explanation.parting, *explanation.fork);
+  if (!dispatch) {
+    return false;
+  }
+  const bool rank = dispatch->origin.source == Source::kRank;
+  const bool seen = dispatch->by_value || dispatch->by_stack;
+  if (chosen_by == ChosenBy::kRank && !(rank && seen)) {
+    return false;
+  }
+  explanation.branch =
+      Branch{.where = dispatch->chosen,
+             .condition = dispatch->chosen_by,
+             .on = rank ? program::Dependence::kRank : program::Dependence::kData,
+             .leads_to_ours = dispatch->of_odd,
+             .guarded = dispatch->call,
+             .unproven = !seen || is_unproven(dispatch->origin) || !dispatch->chosen.known()};
+  explanation.dispatch = std::make_shared<const Dispatch>(std::move(*dispatch));
+  if (explanation.parting.tie && !explanation.branch->leads_to_ours) {
+    explanation.turn();
+  }
+  explanation.cause = rank ? Cause::kRankConditional : Cause::kDivergent;
+  return true;
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/values/dispatch_reader.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/value_layout.h"
+#include "collector/values/from_syntax.h"
+
+namespace ddpdoctor::values {
+
+namespace {
+
+using model::SeenValue;
+using model::ValueRole;
+using model::ValueState;
+using program::Field;
+using program::Node;
+using program::NodeKind;
+using Kind = Value::Kind;
+
+constexpr std::size_t kMostCalls = 48;     // of one function
+constexpr std::size_t kMostElements = 64;  // of a list of callbacks
+constexpr std::size_t kMostShown = 6;
+constexpr int kDeepest = 3;  // partials of partials
+constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
+
+/// The name that an expression begins with; no node where it begins with something else.
+Node root_of(Node node) {
+  node = program::without_parentheses(node);
+  while (node.is(NodeKind::kAttribute) || node.is(NodeKind::kSubscript) ||
+         node.is(NodeKind::kCall)) {
+    const Field inner = node.is(NodeKind::kAttribute)   ? Field::kObject
+                        : node.is(NodeKind::kSubscript) ? Field::kValue
+                                                        : Field::kFunction;
+    node = program::without_parentheses(node.field(inner));
+  }
+  return node.is(NodeKind::kName) ? node : Node();
+}
+
+/// Which part of the loop's target the name is: 0 where it is all of it.
+std::optional<std::size_t> part_of(Node target, std::string_view name) {
+  if (target.is(NodeKind::kName)) {
+    return target.text() == name ? std::optional<std::size_t>(0) : std::nullopt;
+  }
+  const auto parts = target.children();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].is(NodeKind::kName) && parts[i].text() == name) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The loop around a call that gives its callee the name that it begins with.
+Node loop_of(Node call, Node root, Node function) {
+  for (Node outer = call.parent(); root && outer && outer != function; outer = outer.parent()) {
+    if (outer.is(NodeKind::kFor) && part_of(outer.field(Field::kLeft), root.text()) &&
+        outer.field(Field::kBody).holds(call)) {
+      return outer;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+/// By the object that is called: the function behind a method, a partial, an object with a
+/// __call__; a class by its own name. Empty where that is not known.
+std::string DispatchReader::reached(const Value& value, bool placed, int depth) {
+  namespace layout = stacks::value_layout;
+  if (depth > kDeepest || (value.kind != Kind::kMethod && value.kind != Kind::kObject)) {
+    return {};
+  }
+  if (value.kind == Kind::kMethod) {
+    return evaluator_.name_of_reached(value.address, placed);
+  }
+  const std::string type = objects_.type_name(value.address);
+  if (type == "function") {
+    return evaluator_.name_of_reached(value.address, placed);
+  }
+  if (type == "method" || type == "functools.partial") {
+    const Value inner = evaluator_.load(
+        stacks::pointer(objects_.memory(), stacks::at(value.address, layout::kFirstField)));
+    return reached(inner, placed, depth + 1);
+  }
+  if ((objects_.type_flags(value.address) & kTypeSubclass) != 0) {
+    return base::printable(objects_.class_name(value.address));
+  }
+  // torch.nn.Module calls forward().
+  for (const std::string_view method : {"forward", "__call__"}) {
+    const bool module = method == "forward";
+    const RemoteAddress own = objects_.type_of(value.address);
+    if (module && !evaluator_.attributes().derives_from(own, "torch.nn.modules.module", "Module")) {
+      continue;
+    }
+    if (const auto found = evaluator_.attributes().in_class(own, method)) {
+      return evaluator_.name_of_reached(*found, placed);
+    }
+  }
+  return {};
+}
+
+/// What a loop gives to a part of its target, one after the other.
+std::optional<std::vector<Value>> DispatchReader::elements(const Expression& iterable, Names& names,
+                                                           std::size_t part) {
+  const bool call = iterable.kind == Expression::Kind::kCall && !iterable.parts.empty();
+  if (!call) {
+    return part == 0 ? evaluator_.elements(evaluator_.evaluate(iterable, names), kMostElements)
+                     : std::nullopt;
+  }
+  const Value callee = evaluator_.evaluate(iterable.parts[0], names);
+  if (callee.kind == Kind::kBuiltinMethod && iterable.parts.size() == 1) {
+    const bool values = callee.text == "values" || (callee.text == "items" && part == 1);
+    return values ? evaluator_.values_of_dict(callee.items[0], kMostElements) : std::nullopt;
+  }
+  const std::string name = callee.kind == Kind::kObject && callee.address != 0 &&
+                                   objects_.type_name(callee.address) == "type"
+                               ? objects_.class_name(callee.address)
+                               : std::string();
+  const bool numbers = name == "enumerate" && part == 1;
+  const bool same = (name == "list" || name == "tuple") && part == 0;
+  return iterable.parts.size() >= 2 && (numbers || same) ? elements(iterable.parts[1], names, 0)
+                                                         : std::nullopt;
+}
+
+std::optional<std::string> DispatchReader::in_loop(const In& in, Node callee, Node loop) {
+  const Node root = root_of(callee);
+  const auto part = part_of(loop.field(Field::kLeft), root.text());
+  const auto all = elements(expression_of(loop.field(Field::kRight)), in.names, part.value_or(0));
+  if (!all) {
+    return std::nullopt;
+  }
+  const Expression expression = expression_of(callee);
+  std::string out;
+  for (std::size_t i = 0; i < all->size(); ++i) {
+    Names inside = in.names;
+    inside.bound.insert_or_assign(std::string(root.text()), (*all)[i]);
+    const std::string one = reached(evaluator_.evaluate(expression, inside), false);
+    if (one.empty()) {
+      return std::nullopt;
+    }
+    if (i < kMostShown) {
+      out += (i == 0 ? "" : ", ") + one;
+    }
+  }
+  return all->size() > kMostShown ? fmt::format("[{}, … {} in all]", out, all->size())
+                                  : "[" + out + "]";
+}
+
+void DispatchReader::add(const In& in, Node call) {
+  const Node callee = program::without_parentheses(call.field(Field::kFunction));
+  const Node loop = loop_of(call, root_of(callee), in.function.node);
+  const Node asked = loop ? loop.field(Field::kRight) : callee;
+  const Node owner = loop ? loop : call;
+  Since since = in.freshly(asked, owner);
+  if (since.freshness == Freshness::kNotReached) {
+    return;
+  }
+  const std::string text =
+      loop ? in_loop(in, callee, loop).value_or("")
+           : reached(evaluator_.evaluate(expression_of(callee), in.names), true);
+  if (text.empty()) {
+    return;
+  }
+  if (since.freshness == Freshness::kFresh && in.read_freshly) {
+    static_cast<void>(evaluator_.evaluate(expression_of(asked), in.names));  // what it reads
+    since = in.read_freshly(asked, owner, evaluator_.read());
+  }
+  SeenValue seen = DecisionReader::made(ValueRole::kCallee, in.where, call.line(),
+                                        call.field(Field::kFunction).one_line());
+  seen.value = text;
+  seen.state = since.freshness == Freshness::kStale ? ValueState::kStale : ValueState::kKnown;
+  seen.reason = since.reason;
+  out_.push_back(std::move(seen));
+}
+
+void DispatchReader::read(const In& in) {
+  std::vector<Node> calls =
+      program::calls_within(in.function.body ? in.function.body : in.function.node);
+  std::stable_sort(calls.begin(), calls.end(), [&in](Node a, Node b) {
+    return std::abs(a.line() - in.where.at) < std::abs(b.line() - in.where.at);
+  });
+  calls.resize(std::min(calls.size(), kMostCalls));
+  for (const Node call : calls) {
+    if (evaluator_.late()) {
+      return;
+    }
+    add(in, call);
+  }
+}
+
+}  // namespace ddpdoctor::values

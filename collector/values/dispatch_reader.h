@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which functions the calls of a function reach: methods by the class of their object, items of
+// tables, callbacks of a list, partials. In a loop over what is called, all of them in their order:
+// the loop may have ended.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "collector/program/syntax/source_index.h"
+#include "collector/values/decision_reader.h"
+#include "collector/values/evaluator.h"
+#include "collector/values/freshness.h"
+
+namespace ddpdoctor::values {
+
+class DispatchReader {
+ public:
+  /// All must outlive this.
+  DispatchReader(Evaluator& evaluator, stacks::PythonObjects& objects,
+                 std::vector<model::SeenValue>& out)
+      : evaluator_(evaluator), objects_(objects), out_(out) {}
+
+  /// Whether what an expression in a line reads still has the value it had there; in a second
+  /// question, by what working it out has read.
+  using Freshly = std::function<Since(program::Node expression, program::Node owner)>;
+  using ReadFreshly = std::function<Since(program::Node expression, program::Node owner,
+                                          const std::set<std::string>& read)>;
+
+  struct In {
+    const Whereabouts& where;
+    const program::Scope& function;
+    Names& names;
+    const Freshly& freshly;
+    ReadFreshly read_freshly{};
+  };
+
+  /// The calls nearest to where the function is first.
+  void read(const In& in);
+
+ private:
+  void add(const In& in, program::Node call);
+  std::optional<std::string> in_loop(const In& in, program::Node callee, program::Node loop);
+  std::optional<std::vector<Value>> elements(const Expression& iterable, Names& names,
+                                             std::size_t part);
+  std::string reached(const Value& value, bool placed, int depth = 0);
+
+  Evaluator& evaluator_;
+  stacks::PythonObjects& objects_;
+  std::vector<model::SeenValue>& out_;
+};
+
+}  // namespace ddpdoctor::values

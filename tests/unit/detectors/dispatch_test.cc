@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line calls another function on some ranks: who chose it is the cause, whatever it is called.
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "collector/model/observed_values.h"
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using model::SeenValue;
+using model::ValueRole;
+using model::ValueState;
+
+std::string with_names(std::string text, const std::string& object, const std::string& method) {
+  for (const auto& [from, to] : {std::pair{std::string("OBJECT"), object}, {"METHOD", method}}) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+      text.replace(at, from.size(), to);
+    }
+  }
+  return text;
+}
+
+constexpr const char* kByRole = R"(
+import torch.distributed as dist
+
+class Plain:
+    def METHOD(self, w):
+        dist.all_reduce(w)
+
+class Archivist:
+    def METHOD(self, w):
+        dist.all_gather(ws, w)
+
+CLASSES = {"archive": Archivist, "plain": Plain}
+
+def make(number):
+    return CLASSES["archive" if number == 0 else "plain"]()
+
+class Fleet:
+    def __init__(self):
+        self.OBJECT = make(dist.get_rank())
+
+    def run(self):
+        self.OBJECT.METHOD(self.w)
+)";
+
+model::JobModel by_role(const std::string& object, const std::string& method) {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, with_names(kByRole, object, method));
+  const std::string run =
+      " | " + at("Fleet.run", with_names("self.OBJECT.METHOD(self.w)", object, method));
+  builder.stack(kAll, in("all_reduce", at("Plain." + method, "dist.all_reduce(w)") + run));
+  builder.stack(0, in("all_gather", at("Archivist." + method, "dist.all_gather(ws, w)") + run));
+  return builder.build();
+}
+
+TEST(Dispatch, ByTheRankIsTheCauseWhateverItsNames) {
+  for (const std::string object : {"part", "x1"}) {
+    for (const std::string method : {"advance", "f2"}) {
+      const Findings found = asked("rank-conditional-collective", by_role(object, method));
+      ASSERT_EQ(found.size(), 1U) << object << " " << method;
+      EXPECT_EQ(found[0].culprits, model::RankSet{0});
+      EXPECT_NE(found[0].summary.find("is Archivist." + method + " on rank 0 and Plain." + method +
+                                      " on ranks 1-3, chosen by `number == 0` (train.py:14)"),
+                std::string::npos)
+          << found[0].summary;
+      EXPECT_TRUE(asked("mismatched-op", by_role(object, method)).empty());
+    }
+  }
+}
+
+constexpr const char* kListeners = R"(
+import torch.distributed as dist
+
+class Counter:
+    def after(self, n):
+        self.n = n
+
+class Keeper:
+    def after(self, n):
+        dist.barrier()
+
+def listeners(cfg):
+    found = [Counter()]
+    if cfg.mode:
+        found.append(Keeper())
+    return found
+
+class Loop:
+    def __init__(self, cfg):
+        self.all = listeners(cfg)
+
+    def once(self, n):
+        for one in self.all:
+            one.after(n)
+        dist.all_reduce(self.w)
+)";
+
+JobBuilder in_listener() {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kListeners);
+  builder.stack(kAll, in("all_reduce", at("Loop.once", "dist.all_reduce(self.w)")));
+  builder.stack(0, in("barrier", at("Keeper.after", "dist.barrier()") + " | " +
+                                     at("Loop.once", "one.after(n)")));
+  return builder;
+}
+
+model::JobModel with_callees(const std::string& odd, const std::string& rest) {
+  model::JobModel job = in_listener().build();
+  for (int rank = 0; rank < 4; ++rank) {
+    job.facts.push_back(model::fact_of(SeenValue{.rank = rank,
+                                                 .role = ValueRole::kCallee,
+                                                 .file = kTrain,
+                                                 .line = 23,
+                                                 .function = "Loop.once",
+                                                 .at = 24,
+                                                 .expression = "one.after",
+                                                 .value = rank == 0 ? odd : rest,
+                                                 .state = ValueState::kKnown,
+                                                 .reason = {}}));
+  }
+  return job;
+}
+
+TEST(Dispatch, InALoopOverCallbacksNamesThoseOfEachSide) {
+  const Findings found =
+      asked("divergent-branch", with_callees("[Counter.after, Keeper.after]", "[Counter.after]"));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].culprits, model::RankSet{0});
+  EXPECT_NE(found[0].summary.find("[Counter.after, Keeper.after] on rank 0 and [Counter.after] on "
+                                  "ranks 1-3"),
+            std::string::npos)
+      << found[0].summary;
+}
+
+TEST(Dispatch, ToOneFunctionOnAllRanksPartsNobody) {
+  const Findings found =
+      asked("divergent-branch", with_callees("[Keeper.after]", "[Keeper.after]"));
+  EXPECT_TRUE(std::none_of(found.begin(), found.end(), [](const Finding& one) {
+    return one.summary.find("one.after") != std::string::npos;
+  }));
+}
+
+constexpr const char* kStages = R"(
+import torch.distributed as dist
+
+class First:
+    def run(self, w):
+        dist.all_reduce(w)  # first
+
+class Last:
+    def run(self, w):
+        loss = self.net(w).mean()
+        if loss.isnan().any():
+            dist.barrier()
+        dist.all_reduce(w)  # last
+
+def stage_of(number):
+    return First() if number == 0 else Last()
+
+def main():
+    stage = stage_of(dist.get_rank())
+    stage.run(w)
+)";
+
+TEST(Dispatch, IsNotTheCauseWhereBothSidesRunTheSameFunction) {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kStages);
+  const std::string main = " | " + at("main", "stage.run(w)");
+  builder.stack(kAll, in("all_reduce", at("Last.run", "dist.all_reduce(w)  # last") + main));
+  builder.stack(0, in("all_reduce", at("First.run", "dist.all_reduce(w)  # first") + main));
+  builder.stack(2, in("barrier", at("Last.run", "dist.barrier()") + main));
+  for (const std::string kind : {"divergent-branch", "rank-conditional-collective"}) {
+    for (const Finding& found : asked(kind, builder.build())) {
+      EXPECT_EQ(found.summary.find("stage.run"), std::string::npos) << found.summary;
+    }
+  }
+}
+
+TEST(Dispatch, ToClassesThatMakeTheSameCallsAccusesNobody) {
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, kStages);
+  const std::string main = " | " + at("main", "stage.run(w)");
+  builder.stack(0, in("all_reduce", at("First.run", "dist.all_reduce(w)  # first") + main));
+  builder.stack(1, in("all_reduce", at("Last.run", "dist.all_reduce(w)  # last") + main));
+  EXPECT_TRUE(asked("rank-conditional-collective", builder.build()).empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
