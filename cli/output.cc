@@ -45,8 +45,7 @@ void declare_output(CLI::App& app, OutputOptions& options) {
          "-o,--output", options.files,
          "also write FILE, repeatable; its extension chooses the format: .json .html .ddpd .md "
          ".sarif .xml .dot .perfetto.json .fr (a folder of flight-recorder dumps)")
-      ->expected(1)
-      ->take_all()
+      ->allow_extra_args(false)
       ->type_name("FILE");
   app.add_option("--format", options.format, "what stdout gets: text, json, markdown, github")
       ->type_name("FORMAT");

@@ -8,8 +8,8 @@
 
 namespace ddpdoctor::graph {
 
-/// False when no function around the call is on the stack of the thread. True when one of the two
-/// shows no function of the user's: then nobody can say.
+/// False when no function around the call is on the stack of the thread. True if that is
+/// unknown: one of the two shows no function of the user's, or they show different languages.
 bool may_have_called(const model::Thread& thread, const model::CollectiveCall& record);
 
 /// The newest call that this thread has begun and not finished; null when there is none.

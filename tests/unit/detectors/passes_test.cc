@@ -86,7 +86,7 @@ TEST(Passes, LeavesALoopOverEpochsWithoutAStopToTheBatches) {
     const Findings findings = asked("uneven-inputs", job);
     ASSERT_EQ(findings.size(), 1U) << end;
     EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
-    EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+    EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
   }
 }
 
@@ -207,7 +207,7 @@ TEST(Passes, BelievesInAShorterEpochWhereBothWereInItLast) {
   const Findings findings = asked("uneven-inputs", job);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
-  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
   EXPECT_TRUE(asked("collective-count", job).empty());
 }
 

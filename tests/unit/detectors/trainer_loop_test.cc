@@ -193,7 +193,7 @@ TEST(TrainerLoop, RunsOutOfDataInTheMiddleOfAnEpoch) {
       asked("uneven-inputs", validating(kEvaluates, kPlain, 2, false).build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
-  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
 }
 
 TEST(TrainerLoop, DoesNotRunOutOfDataWhereAnotherEpochHasBegun) {
