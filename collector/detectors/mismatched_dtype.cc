@@ -24,7 +24,7 @@ Findings detect(const graph::Examination& examination) {
     Finding finding = finding_of(examination, *divergence, disagreed);
     finding.kind = "mismatched-dtype";
     finding.summary =
-        fmt::format("{} passed {} elements to {}, but {} passed {}", said(disagreed.odd),
+        fmt::format("{} passed {} elements to {}, but {} passed {}", said(disagreed.named),
                     disagreed.odd_call->dtype, call_name(examination.job, *disagreed.rest_call),
                     said(disagreed.rest), disagreed.rest_call->dtype);
     finding.fix = "Cast to the same type on every rank before the call (tensor.to(torch.float32)).";

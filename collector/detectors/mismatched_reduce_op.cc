@@ -20,7 +20,7 @@ Findings detect(const graph::Examination& examination) {
     Finding finding = finding_of(examination, *divergence, disagreed);
     finding.kind = "mismatched-reduce-op";
     finding.summary = fmt::format("{} passed the reduce operation {} to {}, but {} passed {}",
-                                  said(disagreed.odd), disagreed.odd_call->reduce_op,
+                                  said(disagreed.named), disagreed.odd_call->reduce_op,
                                   call_name(examination.job, *disagreed.rest_call),
                                   said(disagreed.rest), disagreed.rest_call->reduce_op);
     finding.fix = "Pass the same op= on every rank.";

@@ -32,7 +32,7 @@ Findings from_records(const graph::Examination& examination) {
     Finding finding = finding_of(examination, *divergence, disagreed);
     finding.kind = "mismatched-root";
     finding.summary = fmt::format("{} passed rank {} as the root of {}, but {} passed rank {}",
-                                  said(disagreed.odd), *disagreed.odd_call->root,
+                                  said(disagreed.named), *disagreed.odd_call->root,
                                   call_name(examination.job, *disagreed.rest_call),
                                   said(disagreed.rest), *disagreed.rest_call->root);
     finding.fix = "Pass the same src or dst (a global rank) on every rank.";

@@ -61,7 +61,7 @@ Finding from_records(const graph::Examination& examination, const graph::Diverge
   Finding finding = finding_of(examination, divergence, disagreed);
   finding.kind = "mismatched-shape";
   const bool splits = divergence.about == Disagreement::kSplits;
-  finding.summary = fmt::format("{} passed {} to {}, but {} passed {}", said(disagreed.odd),
+  finding.summary = fmt::format("{} passed {} to {}, but {} passed {}", said(disagreed.named),
                                 size_of(*disagreed.odd_call, splits),
                                 call_name(examination.job, *disagreed.rest_call),
                                 said(disagreed.rest), size_of(*disagreed.rest_call, splits));

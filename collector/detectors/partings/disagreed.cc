@@ -13,6 +13,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
+constexpr std::size_t kMostSides = 4;  // in one finding
+
 void add_side(const graph::Examination& examination, const model::RankSet& ranks,
               const model::CollectiveCall& call, Finding& finding) {
   if (call.call_site.known()) {
@@ -105,6 +107,7 @@ Disagreed disagreed_at(const graph::Examination& examination, const graph::Diver
       result.odd_call != nullptr && divergence.about == graph::Disagreement::kShape) {
     break_tie(examination, result);
   }
+  result.named = divergence.calls.size() == 2 ? result.odd : odd.ranks;
   return result;
 }
 
@@ -118,8 +121,16 @@ Finding finding_of(const graph::Examination& examination, const graph::Divergenc
   }
   finding.culprits = disagreed.tie ? model::RankSet{} : disagreed.odd;
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
-  add_side(examination, disagreed.odd, *disagreed.odd_call, finding);
+  add_side(examination, disagreed.named, *disagreed.odd_call, finding);
   add_side(examination, disagreed.rest, *disagreed.rest_call, finding);
+  for (std::size_t i = 2; i < std::min(divergence.calls.size(), kMostSides); ++i) {
+    const model::RankSet& ranks = divergence.calls[i].ranks;
+    const model::CollectiveCall* const call =
+        examination.history.at(divergence.group, ranks.front(), divergence.sequence);
+    if (call != nullptr) {
+      add_side(examination, ranks, *call, finding);
+    }
+  }
   return finding;
 }
 

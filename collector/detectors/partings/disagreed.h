@@ -11,9 +11,10 @@
 
 namespace ddpdoctor::detectors {
 
-/// The two largest sides of a divergence. Both calls exist.
+/// The largest side of a divergence and all the others. Both calls exist.
 struct Disagreed {
   model::RankSet odd;
+  model::RankSet named;  // the ranks of `odd` that made `odd_call`; others may differ from it, too
   model::RankSet rest;
   bool tie = false;
   const model::CollectiveCall* odd_call = nullptr;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -20,6 +22,24 @@ TEST(MismatchedRoot, NamesTheRankWithAnotherRoot) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
   EXPECT_EQ(findings[0].locations.at(0).line, 7);
+}
+
+TEST(MismatchedRoot, SaysOfEachRankOnlyItsOwnRoot) {
+  JobBuilder builder = job();
+  builder.ranks(4)
+      .history(kAll, 1, 2)
+      .broadcast({0, 1}, 3, 0, "share@/srv/train.py:5")
+      .broadcast(2, 3, 2, "share@/srv/train.py:5")
+      .broadcast(3, 3, 3, "share@/srv/train.py:5");
+  const Findings findings = asked("mismatched-root", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2, 3}));
+  EXPECT_TRUE(findings[0].summary.starts_with("rank 2 passed rank 2 as the root"))
+      << findings[0].summary;
+  EXPECT_TRUE(std::any_of(
+      findings[0].evidence.begin(), findings[0].evidence.end(), [](const Evidence& one) {
+        return one.text.starts_with("rank 3 called") && one.text.ends_with("root rank 3");
+      }));
 }
 
 TEST(MismatchedRoot, ReadsTheArgumentsOfTheBlockedCalls) {
