@@ -54,7 +54,7 @@ Definition Slicer::class_of_value(Node node, const Where& where, int depth) {
         }
       }
     }
-    return {};
+    return class_passed(*is.file, is.scope, is.name, depth);
   }
   if (node.is(NodeKind::kAttribute)) {
     if (Definition is = files_.resolve(*where.file, where.scope, dotted);

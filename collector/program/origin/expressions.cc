@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "collector/program/origin/callees.h"
 #include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {
@@ -88,7 +89,7 @@ Origin Slicer::evaluate(Node node, const Where& where) {
       case NodeKind::kKeywordArgument:
         return evaluate(node.field(Field::kValue), where);
       case NodeKind::kNot: {
-        Origin inner = evaluate(node.field(Field::kArgument), where);
+        Origin inner = truth(node.field(Field::kArgument), where);
         inner.number = false;
         inner.number_compared = false;
         return inner;
@@ -98,6 +99,18 @@ Origin Slicer::evaluate(Node node, const Where& where) {
     }
   }();
   --deep_;
+  return out;
+}
+
+Origin Slicer::truth(Node node, const Where& where) {
+  const Definition made = class_of_value(node, where);
+  const auto asked = made.kind == Definition::Kind::kClass ? methods_of(made, "__bool__", files_)
+                                                           : std::vector<Callee>{};
+  if (asked.empty()) {
+    return evaluate(node, where);
+  }
+  Origin out = entered(*asked.front().file, asked.front().scope, {}, where);
+  add_step(out, *where.file, node);
   return out;
 }
 

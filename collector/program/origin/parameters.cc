@@ -170,27 +170,30 @@ Origin Slicer::run_by(const File& from, const CallIn& call, std::size_t index, b
   return evaluate(given[index - skipped], {.file = &from, .scope = call.scope});
 }
 
-/// The argument that one call passes, or the default if it passes none.
-Origin Slicer::passed(const File& file, std::size_t scope, std::size_t index, const CallIn& call,
-                      const File& from, const Where& where, bool& found) {
+/// The argument of a call for the parameter; no node if the call passes none. `calls` becomes false
+/// if it calls something else.
+Node Slicer::argument_passed(const File& file, std::size_t scope, std::size_t index,
+                             const CallIn& call, const File& from, bool& calls) const {
   const Scope& function = file.scopes()[scope];
   const Node callee = call.call.field(Field::kFunction);
   const bool method = is_method(file, scope);
   const bool made = method && function.name == "__init__";
   const std::string_view name =
       made ? std::string_view(file.scopes()[function.outer].name) : function.name;
-  if (!may_call(call.call, name)) {
-    return {};
-  }
   const Definition is = files_.resolve(from, call.scope, dotted_name(callee));
-  if (is.kind == Definition::Kind::kLibrary ||
-      (is.kind == Definition::Kind::kFunction && (is.file != &file || is.scope != scope))) {
-    return {};  // a different function with that name
-  }
+  calls = may_call(call.call, name) && is.kind != Definition::Kind::kLibrary &&
+          (is.kind != Definition::Kind::kFunction || (is.file == &file && is.scope == scope));
   const bool through_object = method && (made || callee.is(NodeKind::kAttribute));
-  const Node given = argument_for(call.call, function, index, through_object ? 1 : 0);
-  const Node otherwise = function.parameters[index].otherwise;
-  if (!given && !otherwise) {
+  return calls ? argument_for(call.call, function, index, through_object ? 1 : 0) : Node();
+}
+
+/// The argument that one call passes, or the default if it passes none.
+Origin Slicer::passed(const File& file, std::size_t scope, std::size_t index, const CallIn& call,
+                      const File& from, const Where& where, bool& found) {
+  bool calls = false;
+  const Node given = argument_passed(file, scope, index, call, from, calls);
+  const Node otherwise = file.scopes()[scope].parameters[index].otherwise;
+  if (!calls || (!given && !otherwise)) {
     return {};
   }
   found = true;
@@ -203,6 +206,39 @@ Origin Slicer::passed(const File& file, std::size_t scope, std::size_t index, co
                     .activation = nullptr,
                     .depth = where.depth};
   return evaluate(given, there);
+}
+
+Definition Slicer::class_passed(const File& file, std::size_t scope, std::string_view name,
+                                int depth) {
+  const Scope& function = file.scopes()[scope];
+  const std::size_t index = number_of(function, name);
+  if (index == kNoParameter || function.parameters[index].kind == Parameter::Kind::kStar ||
+      function.parameters[index].kind == Parameter::Kind::kDoubleStar) {
+    return {};
+  }
+  const bool made = function.name == "__init__" && is_method(file, scope);
+  const std::string& called = made ? file.scopes()[function.outer].name : function.name;
+  Definition out;
+  int followed = 0;
+  for (const File& from : files_.all()) {
+    const auto [first, last] = from.facts->calls.equal_range(called);
+    for (auto one = first; one != last && followed < kMostCallers; ++one, ++followed) {
+      bool calls = false;
+      const Node given = argument_passed(file, scope, index, one->second, from, calls);
+      if (!calls || !given) {
+        continue;
+      }
+      Definition is = class_of_value(given, {.file = &from, .scope = one->second.scope}, depth + 1);
+      const bool first_known = out.kind == Definition::Kind::kUnknown;
+      if (is.kind == Definition::Kind::kUnknown ||
+          (!first_known && (is.kind != out.kind || is.file != out.file || is.scope != out.scope ||
+                            is.qualified != out.qualified))) {
+        return {};
+      }
+      out = std::move(is);
+    }
+  }
+  return out;
 }
 
 /// A library calls this method with a known argument.

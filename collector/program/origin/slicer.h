@@ -53,6 +53,8 @@ class Slicer {
   Origin comparison(Node node, const Where& where);
   Origin arithmetic(Node node, const Where& where);
   Origin conditional(Node node, const Where& where);
+  /// Whether the value is true: for an object of the user, what its `__bool__` returns.
+  Origin truth(Node node, const Where& where);
   bool is_counter(Node node, const Where& where);
   Origin subscript(Node node, const Where& where);
   Origin comprehension(Node node, const Where& where);
@@ -84,6 +86,11 @@ class Slicer {
   Origin parameter(const File& file, std::size_t scope, std::string_view name, const Where& where);
   Origin passed(const File& file, std::size_t scope, std::size_t index, const CallIn& call,
                 const File& from, const Where& where, bool& found);
+  [[nodiscard]] Node argument_passed(const File& file, std::size_t scope, std::size_t index,
+                                     const CallIn& call, const File& from, bool& calls) const;
+  /// The class of what all known callers pass for the parameter; unknown if they pass different
+  /// ones.
+  Definition class_passed(const File& file, std::size_t scope, std::string_view name, int depth);
   Origin from_stack(const File& file, std::size_t scope, std::size_t index, std::string_view called,
                     const Where& where, bool& found);
   Origin from_callers(const File& file, std::size_t scope, std::size_t index,

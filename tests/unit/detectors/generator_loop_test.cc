@@ -83,6 +83,22 @@ TEST(GeneratorLoop, OfAnObjectEndsInItsIter) {
                           [](const Location& one) { return one.line == 8; }));
 }
 
+TEST(GeneratorLoop, AsksTheObjectThatItsClassWasGiven) {
+  const std::string preemption =
+      "class Preemption:\n  def __init__(self):\n    self.asked = False\n"
+      "    signal.signal(signal.SIGUSR1, self.note)\n  def note(self, number, frame):\n"
+      "    self.asked = True\n  @property\n  def pending(self):\n    return self.asked\n"
+      "  def __bool__(self):\n    return self.pending\n\n"
+      "class Steps:\n  def __init__(self, guard):\n    self.guard = guard\n"
+      "  def __iter__(self):\n    at = 0\n    while not self.guard and at < 99:\n      yield at\n"
+      "      at += 1\n\nguard = Preemption()\n";
+  const model::JobModel job = left(preemption, "Steps(guard)").build();
+  EXPECT_TRUE(asked("uneven-inputs", job).empty());
+  const Findings findings = asked("uncoordinated-stop", job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+}
+
 TEST(GeneratorLoop, ThatYieldsWhatThereIsRunsOutOfData) {
   for (const std::string inside :
        {"  for batch in DataLoader(data):\n    yield batch\n",
