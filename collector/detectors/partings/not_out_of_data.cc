@@ -107,7 +107,7 @@ std::vector<Block> clauses_around(const model::JobModel& job, const Fork& fork,
     const Lines& lines = lines_of(job, site.file);
     const bool of_loop = site.function == loop.where.function && site.file == loop.where.file;
     for (Block& clause :
-         program::swallowing_clauses(lines, of_loop ? loop.where.line : site.line)) {
+         program::swallowing_clauses(lines, of_loop ? loop.where.line : site.line, job.sources)) {
       found.push_back(std::move(clause));
     }
   }
@@ -144,7 +144,7 @@ std::optional<Branch> caught_before(const model::JobModel& job, const Side& in,
   }
   for (auto line = lines.upper_bound(loop.where.line);
        line != lines.end() && line->first < at->line; ++line) {
-    for (const Block& clause : program::swallowing_clauses(lines, line->first)) {
+    for (const Block& clause : program::swallowing_clauses(lines, line->first, job.sources)) {
       const auto around = program::loop_around(lines, clause.line);
       if (clause.line <= line->first || clause.line >= at->line ||
           clause.kind != BlockKind::kExcept || !around || around->line != loop.where.line) {

@@ -39,8 +39,8 @@ Branch caught(const Block& clause, const model::CallSite& at) {
   return out;
 }
 
-bool has_clause(const Lines& lines, int line, const Block& clause) {
-  const std::vector<Block> all = program::swallowing_clauses(lines, line);
+bool has_clause(const model::JobModel& job, const Lines& lines, int line, const Block& clause) {
+  const std::vector<Block> all = program::swallowing_clauses(lines, line, job.sources);
   return std::any_of(all.begin(), all.end(),
                      [&clause](const Block& one) { return one.line == clause.line; });
 }
@@ -79,7 +79,8 @@ std::optional<Branch> caught_in_helper(const model::JobModel& job, const model::
 std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& fork,
                                         const std::optional<Block>& round) {
   for (const model::CallSite& site : fork.below_theirs) {
-    const auto clauses = program::swallowing_clauses(lines_of(job, site.file), site.line);
+    const auto clauses =
+        program::swallowing_clauses(lines_of(job, site.file), site.line, job.sources);
     if (!clauses.empty()) {
       return caught(clauses.front(), site);
     }
@@ -90,9 +91,10 @@ std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& 
     }
   }
   const Lines& lines = lines_of(job, fork.theirs.file);
-  for (const Block& clause : program::swallowing_clauses(lines, fork.theirs.line)) {
+  for (const Block& clause : program::swallowing_clauses(lines, fork.theirs.line, job.sources)) {
     // A clause around the whole loop would have ended it.
-    if (round ? encloses(lines, *round, clause.line) : !has_clause(lines, fork.ours.line, clause)) {
+    if (round ? encloses(lines, *round, clause.line)
+              : !has_clause(job, lines, fork.ours.line, clause)) {
       return caught(clause, fork.theirs);
     }
   }

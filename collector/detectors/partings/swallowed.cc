@@ -26,7 +26,7 @@ std::string_view plain(std::string_view function) {
 }
 
 bool is_swallowed_at(const model::JobModel& job, const model::CallSite& site) {
-  return !program::swallowing_clauses(lines_of(job, site.file), site.line).empty();
+  return !program::swallowing_clauses(lines_of(job, site.file), site.line, job.sources).empty();
 }
 
 /// The exception passed through the frame with the try.
@@ -79,7 +79,8 @@ bool misses_its_thread(const graph::Examination& examination, model::Rank rank) 
 
 std::optional<std::string> what_may_swallow(const model::JobModel& job, const Path& path) {
   for (const model::CallSite& site : path) {
-    const auto clauses = program::swallowing_clauses(lines_of(job, site.file), site.line);
+    const auto clauses =
+        program::swallowing_clauses(lines_of(job, site.file), site.line, job.sources);
     if (clauses.empty()) {
       continue;
     }

@@ -9,6 +9,7 @@
 #include "collector/program/questions/fragment.h"
 #include "collector/program/questions/leaving.h"
 #include "collector/program/questions/names.h"
+#include "collector/program/questions/swallowing_contexts.h"
 
 namespace ddpdoctor::program {
 namespace {
@@ -43,13 +44,14 @@ bool suppresses(const Code& code, std::size_t with) {
 
 }  // namespace
 
-std::vector<Block> swallowing_clauses(const SourceText& text, int line) {
+std::vector<Block> swallowing_clauses(const SourceText& text, int line, const Sources& sources) {
   const Code code(text);
   const std::size_t at = code.at(line);
   std::vector<Block> out;
   for (const std::size_t header :
        at == kNone ? std::vector<std::size_t>() : code.headers_around(at)) {
-    if (code.kind(header) == NodeKind::kWith && suppresses(code, header)) {
+    if (code.kind(header) == NodeKind::kWith &&
+        (suppresses(code, header) || is_caught_by_context(code, header, text, sources))) {
       out.push_back(block_of(code, header));
     }
     if (code.kind(header) != NodeKind::kTry) {

@@ -5,15 +5,17 @@
 #include <optional>
 #include <vector>
 
+#include "collector/program/origin/origin.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/source_text.h"
 
 namespace ddpdoctor::program {
 
 /// What lets the program continue after an exception of `line`, innermost first: except clauses
-/// that do not always re-raise or end the program, and `with suppress(…)`. Omits clauses that only
-/// catch the end of data (StopIteration, queue.Empty) or a failed import.
-std::vector<Block> swallowing_clauses(const SourceText& text, int line);
+/// that do not always re-raise or end the program, `with suppress(…)`, and contexts of the user in
+/// `sources` that catch. Omits clauses that only catch the end of data (StopIteration, queue.Empty)
+/// or a failed import.
+std::vector<Block> swallowing_clauses(const SourceText& text, int line, const Sources& sources);
 
 /// The except clause also catches failures; `except StopIteration` and `except ImportError` do not.
 bool catches_failures(const Block& clause);

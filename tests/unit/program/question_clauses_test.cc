@@ -9,7 +9,7 @@ namespace {
 
 std::string swallowing(const std::string& source) {
   const Lines lines = lines_of(source);
-  return texts(swallowing_clauses(lines, line_with(lines, "HERE")));
+  return texts(swallowing_clauses(lines, line_with(lines, "HERE"), {{"/srv/train.py", lines}}));
 }
 
 TEST(Swallowing, IsAnExceptThatGoesOn) {
@@ -19,6 +19,32 @@ TEST(Swallowing, IsAnExceptThatGoesOn) {
   EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept: pass\n"), "except");
   EXPECT_EQ(swallowing("with contextlib.suppress(OSError):\n  f()  # HERE\n"),
             "with contextlib.suppress(OSError)");
+}
+
+TEST(Swallowing, IsAContextOfTheUserThatReturnsTrueOrCatchesAtItsYield) {
+  const std::string guard =
+      "class Guard:\n  def __enter__(self): return self\n  def __exit__(self, kind, value, "
+      "trace):\n"
+      "    if kind is ValueError:\n      return True\n    return False\n\n"
+      "class Engine:\n  def __init__(self):\n    self.guard = Guard()\n  def run(self):\n"
+      "    with self.guard as g:\n      f()  # HERE\n";
+  EXPECT_EQ(swallowing(guard), "with self.guard as g");
+  const std::string manager =
+      "@contextlib.contextmanager\ndef tolerant():\n  try:\n    yield\n  except ValueError:\n"
+      "    pass\n\ndef run():\n  with tolerant():\n    f()  # HERE\n";
+  EXPECT_EQ(swallowing(manager), "with tolerant()");
+}
+
+TEST(Swallowing, IsNoContextOfTheUserThatLetsExceptionsPass) {
+  EXPECT_EQ(swallowing("class Timer:\n  def __exit__(self, *what):\n    self.end = now()\n"
+                       "    return False\n\nwith Timer():\n  f()  # HERE\n"),
+            "");
+  EXPECT_EQ(swallowing("class Timer:\n  def __exit__(self, *what):\n    if done:\n      return\n"
+                       "    note()\n\nwith Timer():\n  f()  # HERE\n"),
+            "");
+  EXPECT_EQ(swallowing("@contextmanager\ndef timed():\n  try:\n    yield\n  finally:\n    note()\n"
+                       "\nwith timed():\n  f()  # HERE\n"),
+            "");
 }
 
 TEST(Swallowing, IsNoTryThatRaisesAgainOrCatchesNothing) {
