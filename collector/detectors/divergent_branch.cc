@@ -123,6 +123,23 @@ void tell_skip(const graph::Examination& examination, const Explanation& explana
   }
 }
 
+// Each process has its own cache: one rank has seen these arguments, and another has not.
+void tell_cache(const Explanation& explanation, Finding& finding) {
+  const Branch& branch = *explanation.branch;
+  const Parting& parting = explanation.parting;
+  const Side& ran = branch.leads_to_ours ? parting.odd : parting.rest;
+  const Side& kept = branch.leads_to_ours ? parting.rest : parting.odd;
+  finding.summary = fmt::format(
+      "{} called {} inside {}() ({}); {} got its kept result from {} ({}) and skipped the call",
+      said(ran.ranks), ran.operation, branch.guarded.function, line_of(branch.guarded),
+      said(kept.ranks), condition_quote(branch), line_of(branch.where));
+  finding.fix = fmt::format(
+      "Move {} out of {}(), or call {}() with the same arguments on every rank: each rank has its "
+      "own cache.",
+      ran.operation, branch.guarded.function, branch.guarded.function);
+  finding.details["decided_by"] = std::string(decider(program::Source::kCache));
+}
+
 // A line search or a retry: the results on each rank decide how often it calls the function.
 void tell_callback(const Explanation& explanation, Finding& finding) {
   const Callback& callback = *explanation.callback;
@@ -201,6 +218,10 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   }
   if (!explanation.branch) {
     tell_calls(examination, explanation, finding);
+    return;
+  }
+  if (explanation.branch->caches) {
+    tell_cache(explanation, finding);
     return;
   }
   if (explanation.branch->skips || explanation.branch->catches) {

@@ -156,6 +156,9 @@ const char* note_of(const Branch& branch) {
   if (branch.skips) {
     return "skips the rest of the step";
   }
+  if (branch.caches) {
+    return "returns a kept result without running the function";
+  }
   return branch.or_else.empty() ? "decides which ranks call it" : "may decide which ranks call it";
 }
 

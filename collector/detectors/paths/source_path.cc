@@ -134,6 +134,14 @@ Branch branch_of_decorator(const program::LettingIn& let_in, const model::CallSi
   return branch;
 }
 
+Branch branch_of_cache(const program::LettingIn& cache, const model::CallSite& site, bool ours) {
+  Branch branch = branch_of_decorator(cache, site, ours);
+  branch.on = Dependence::kData;
+  branch.condition = "@" + branch.condition;
+  branch.caches = true;
+  return branch;
+}
+
 // Conditions around the frames below the fork, innermost first.
 std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork, bool ours,
                                    Dependence wanted, const model::RankSet& our_ranks,
@@ -145,6 +153,12 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork,
     callers.erase(callers.begin());
     if (auto found = branch_around(job, callers, below[i], ours, wanted, our_ranks, their_ranks)) {
       return found;
+    }
+    if (const auto cache =
+            wanted == Dependence::kData
+                ? program::cache_around(lines_of(job, below[i].file), below[i].line, job.sources)
+                : std::nullopt) {
+      return branch_of_cache(*cache, below[i], ours);
     }
     const auto decorator =
         wanted == Dependence::kRank

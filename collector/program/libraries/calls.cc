@@ -225,6 +225,13 @@ bool lets_ranks_in(std::string_view qualified) {
   });
 }
 
+bool keeps_results(std::string_view qualified) {
+  constexpr std::array<std::string_view, 6> kCaches = {
+      "functools.lru_cache", "functools.cache",         "functools.cached_property",
+      "cachetools.cached",   "cachetools.cachedmethod", "async_lru.alru_cache"};
+  return std::find(kCaches.begin(), kCaches.end(), qualified) != kCaches.end();
+}
+
 bool lets_ranks_in_by_attribute(std::string_view attribute) {
   return std::any_of(kLetsIn.begin(), kLetsIn.end(),
                      [&](const LetsInRow& row) { return row.name == attribute; });

@@ -145,6 +145,10 @@ bool calls_back_as_often_as_it_likes(std::string_view file);
 bool lets_ranks_in(std::string_view qualified);
 bool lets_ranks_in_by_attribute(std::string_view attribute);
 
+/// A decorator that keeps the results of a function in each process: a call with arguments that it
+/// has seen does not run the function.
+bool keeps_results(std::string_view qualified);
+
 /// The role of a method of Python's logging, by its name; users subclass its classes and choose the
 /// names of their loggers.
 enum class LogCall : std::uint8_t {

@@ -56,6 +56,29 @@ Origin origin_of(std::string_view expression, const Asked& asked, const Sources&
   return slicer.value(node, where_of(files, asked));
 }
 
+std::optional<LettingIn> cache_around(const SourceText& text, int line, const Sources& sources) {
+  const SourceIndex& index = index_of(text);
+  if (index.empty()) {
+    return std::nullopt;
+  }
+  const Scope& function = index.function_at(line);
+  if (function.decorators.empty()) {
+    return std::nullopt;
+  }
+  const Files files(text, sources);
+  const std::size_t outer = function.outer == kNone ? 0 : function.outer;
+  for (const Node decorator : function.decorators) {
+    const bool called = decorator.is(NodeKind::kCall);
+    const Definition is =
+        files.resolve(files.file_of(text), outer,
+                      dotted_name(called ? decorator.field(Field::kFunction) : decorator));
+    if (is.kind == Definition::Kind::kLibrary && keeps_results(is.qualified)) {
+      return LettingIn{.decorator = decorator, .line = decorator.line()};
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<LettingIn> ranks_let_in(const SourceText& text, int line, const Sources& sources) {
   const SourceIndex& index = index_of(text);
   if (index.empty()) {

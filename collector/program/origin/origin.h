@@ -62,12 +62,16 @@ struct Asked {
 /// `expression` is Python; anything else has an unknown origin.
 Origin origin_of(std::string_view expression, const Asked& asked, const Sources& sources);
 
-/// The decorator that runs the function around a line only on some ranks.
+/// A decorator of the function around a line: it runs the function on some ranks only, or not
+/// always.
 struct LettingIn {
   Node decorator;
   int line = 0;
   bool by_name = false;
 };
 std::optional<LettingIn> ranks_let_in(const SourceText& text, int line, const Sources& sources);
+
+/// The decorator that keeps the results of the function around a line.
+std::optional<LettingIn> cache_around(const SourceText& text, int line, const Sources& sources);
 
 }  // namespace ddpdoctor::program

@@ -38,5 +38,34 @@ def main():
   EXPECT_EQ(findings[0].locations.back().line, 5);
 }
 
+const std::string kCached = R"(
+import functools
+import torch.distributed as dist
+
+@functools.lru_cache(maxsize=64)
+def mask(bucket):
+    dist.broadcast(m, src=0)
+    return m
+
+def step(length):
+    m = mask(length // 8)
+    dist.all_reduce(grads)
+)";
+
+TEST(Decorator, ThatKeepsResultsSkipsTheFunctionOnARankThatHasOne) {
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, kCached);
+  builder.stack({0, 2}, in("all_reduce", at("step", "dist.all_reduce")));
+  builder.stack(1, in("broadcast", at("mask", "dist.broadcast") + " | " + at("step", "m = mask")));
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_EQ(std::get<std::string>(findings[0].details.at("decided_by")), "cache");
+  EXPECT_NE(findings[0].summary.find("kept result from `@functools.lru_cache(maxsize=64)`"),
+            std::string::npos)
+      << findings[0].summary;
+  EXPECT_TRUE(asked("mismatched-op", builder.build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
