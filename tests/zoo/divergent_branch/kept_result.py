@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# EXPECT {"launch": "torchrun", "ranks": 3, "culprits": [1], "settle": 5, "simulated": "NCCL pairs the broadcast with the all_reduce: nothing hangs"}
 """A function with @lru_cache broadcasts a mask; rank 1 has no kept mask for its batch of step 3 when the others have one.
 Re-enacts: masks by bucket of lengths, cached on each rank by its own lengths."""
 import functools
