@@ -174,12 +174,13 @@ class Job:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What was observed and what was not; `warnings` are sentences."""
+    """What was observed and what was not; `warnings` are sentences, and so are `closing`, about the machine rather than the job."""
     observed: Tuple[str, ...] = ()
     unobserved: Tuple[str, ...] = ()
     unobserved_ranks: Ranks = ()
     events_lost: int = 0
     warnings: Tuple[str, ...] = ()
+    closing: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -89,11 +89,11 @@ def test_watch_quits_cleanly_and_gives_the_terminal_back(job, quit_by):
 def test_watch_draws_anew_when_the_terminal_changes_its_size(job):
     with Terminal("watch", str(job.pid), "--interval", "60", columns=100) as terminal:
         terminal.wait_for(b"q quits")
-        assert b"late by" in terminal.seen
+        assert b"the other end" in terminal.seen  # of a line that fits into 100 columns, not into 40
         so_far = len(terminal.seen)
         terminal.resize(40, 10)
         terminal.wait_for(b"q quits", so_far)
-        assert b"late by" not in terminal.seen[so_far:]
+        assert b"the other end" not in terminal.seen[so_far:]
         terminal.type(b"q")
         assert terminal.end() == 0
 

@@ -25,7 +25,7 @@ def case(name):
 
 def own_lines(job):
     """What the ranks and ddpdoctor wrote. torchrun may print an error at its end, depending on when its store ends."""
-    return sorted(line for line in job.said().splitlines() if line in ("READY", "DONE") or "ddpdoctor" in line)
+    return sorted(line for line in job.said().splitlines() if line in ("READY", "DONE") or line.startswith("ddpdoctor:"))
 
 
 @pytest.mark.parametrize("name", ["mismatch", "conditional"])
