@@ -24,7 +24,7 @@ const Detector batchnorm_single_sample{
 
 Why: the variance of one value is zero; uneven shards leave one sample over.
 
-How ddpdoctor knows: torch's message, with the user's line of its traceback.
+How ddpdoctor knows: from torch's message, with your line in its traceback.
 
 Fix:
     - DataLoader(dataset, batch_size=32, sampler=sampler)

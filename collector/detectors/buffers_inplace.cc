@@ -39,8 +39,8 @@ const Detector buffers_inplace{
 
 Why: DDP copies rank 0's buffers into the model at every forward, in place.
 
-How ddpdoctor knows: torch's message, with the user's line of its traceback, in a job that uses DistributedDataParallel. An in-place
-change of the user's own prints the same, so this is never more than likely.
+How ddpdoctor knows: from torch's message, with your line in its traceback, in a job that uses DistributedDataParallel. An in-place
+change in your own code prints the same message, so this is never more than likely.
 
 Fix:
     - DistributedDataParallel(model)

@@ -125,12 +125,14 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: one rank is in an all_reduce inside a loop over names; the others have left that loop (or the other way round).
+    R"(What you see: one rank is in an all_reduce inside a loop over names; the others have left that loop, or one rank has left it
+and the others are in it.
 
 Why: the loop goes over the keys of a dictionary or the elements of a list that differ between ranks: a loss that only some
 batches have, metrics of classes that were seen. Each iteration is a collective, so the counts must be equal.
 
-How ddpdoctor knows: one side waits in a loop of your source over keys, names, tensors or losses; the other side has left it.
+How ddpdoctor knows: some ranks wait in a loop of your source over keys, names, tensors or losses; the other ranks have left this
+loop.
 
 Fix: loop over the same keys in the same order on every rank.
 

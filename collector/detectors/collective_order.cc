@@ -152,10 +152,10 @@ constexpr std::string_view kExplanation =
     R"(What you see: every rank is in a collective, sequence numbers are consistent in each group, and nothing completes.
 
 Why: rank A calls group 1 first and group 2 next; rank B calls group 2 first. Each waits for the other in a different group. With NCCL
-the same happens when collectives of two communicators are launched in different order on one device.
+the same happens when the collectives of two communicators are launched in a different order on one device.
 
-How ddpdoctor knows: the chain of waiting ranks is a cycle over two groups, and neither call depends on a condition that tests
-the rank alone.
+How ddpdoctor knows: the chain of waiting ranks is a cycle over two groups, and neither call depends on a condition that tests only
+the rank.
 
 Fix: use one order on all ranks.
 

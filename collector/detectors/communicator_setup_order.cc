@@ -284,15 +284,15 @@ constexpr std::string_view kExplanation =
     R"(What you see: ranks are in ncclCommInitRank, ncclCommSplit or ncclCommWindowRegister (below: bootstrap, recvmsg), often inside an
 all_reduce or batch_isend_irecv that is the first of its group; the others are in another call.
 
-Why: torch makes NCCL's communicators lazily, in the first call of each group, and all members must make that call in the same order. With device_id=
-given to init_process_group(), new_group() is a split of its parent instead, and every rank of the parent has to take part, members or not.
-A window or symmetric memory must be registered by all ranks as well.
+Why: torch makes NCCL's communicators lazily, in the first call of each group, and all members must make that call in the same order.
+If init_process_group() got device_id=, new_group() splits the parent communicator instead, and every rank of the parent has to take
+part, even ranks that are not members of the new group. A window or symmetric memory must be registered by all ranks as well.
 
-How ddpdoctor knows: some ranks are in one of these functions and the ranks that belong to it are elsewhere, or in the making of another
-communicator. The order in which each rank first used its groups is shown where it was recorded. new_group() that some ranks never call is
-new-group-subset.
+How ddpdoctor knows: some ranks are in one of these functions, and other members of the same group are elsewhere or are creating a
+different communicator. If the order in which each rank first used its groups was recorded, the report shows it. A new_group() that
+some ranks never call is reported as new-group-subset.
 
-Fix: one order, on all ranks, early.
+Fix: create all communicators early and in the same order on all ranks.
 
          tp, dp = dist.new_group(tp_ranks), dist.new_group(dp_ranks)
     +    for group in (tp, dp):

@@ -49,7 +49,7 @@ constexpr std::string_view kExplanation =
 
 Why: the first run of a compiled function, a new shape, or a cold cache on one node makes one rank compile alone.
 
-How ddpdoctor knows: frames of dynamo, inductor, Triton or a C++ extension build on some ranks, the others in a collective.
+How ddpdoctor knows: some ranks have frames of dynamo, inductor, Triton or a C++ extension build, and the others are in a collective.
 
 Fix: compile on all ranks at the same time, with static shapes and a shared cache; raise the timeout for the first step.
 

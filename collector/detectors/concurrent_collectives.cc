@@ -124,13 +124,13 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: after hours the job hangs, often with an asynchronous checkpoint, a logger thread or an executor around.
+    R"(What you see: after hours the job hangs; it often has an asynchronous checkpoint, a logger thread or an executor.
 
-Why: collectives of one group are paired by the order in which each process calls them. Two threads race, and on one rank the other thread
-wins: rank A is in the barrier of the checkpoint while rank B is in the all_reduce of training.
+Why: collectives of one group are paired by the order in which each process calls them. Two threads race, and the order differs
+between ranks: rank A is in the barrier of the checkpoint while rank B is in the all_reduce of training.
 
-How ddpdoctor knows: two threads of one process are in collectives of the same group. Where stacks do not name the groups: every rank is in
-both calls, so no rank is missing in either, and neither completes.
+How ddpdoctor knows: two threads of one process are in collectives of the same group. If the stacks do not name the groups: every rank
+is in both calls, so no rank is missing from either, and neither completes.
 
 Fix: use one group for each thread.
 

@@ -150,8 +150,8 @@ const Detector copy_on_write_growth{
 
 Why: fork shares pages until a process writes to them. Reading a Python object writes its reference count, and so copies its page.
 
-How ddpdoctor knows: shared pages of forked workers become their own between two snapshots, and memory is too small for the rest of them
-(likely); or several forked workers and a memory group at its limit (a resemblance only).
+How ddpdoctor knows: between two snapshots, shared pages of forked workers became private, and memory is too small for private copies
+of the remaining pages (likely); or there are several forked workers and a memory cgroup at its limit (possible).
 
 Fix:
     - self.paths = [str(p) for p in folder.iterdir()]

@@ -252,16 +252,17 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: two neighbouring stages of a pipeline wait in send and recv, or one of them gets a tensor of another layer; with gloo the
-receiver aborts, with NCCL both wait or the numbers are wrong.
+    R"(What you see: two neighbouring stages of a pipeline wait in send and recv, or one of them receives the tensor of a different
+layer. With gloo the receiver aborts; with NCCL both wait, or the numbers are wrong.
 
-Why: between two ranks of a group, the n-th send is received by the n-th recv. NCCL ignores tags altogether. A rank that receives the gradient first
-where its neighbour sends the activation first gets the one for the other.
+Why: between two ranks of a group, the n-th send is received by the n-th recv. NCCL ignores tags altogether. If a rank receives the
+gradient first but its neighbour sends the activation first, the rank gets the activation in place of the gradient.
 
-How ddpdoctor knows: the recorded messages between two ranks are put side by side in the order of the calls; two of one pair differ in size
-or tag, and what one of them was meant for comes in another place. Without a record since the start, those that are under way are compared.
+How ddpdoctor knows: it compares the recorded messages between two ranks in the order of the calls. The send and the recv of one pair
+differ in size or tag, and the matching partner is at a different position. If the recording does not cover the job from its start,
+ddpdoctor compares the messages that are still open.
 
-Fix: use one order on both sides.
+Fix: use the same order on both ranks.
 
     -    dist.recv(gradient, src=nxt); dist.recv(activation, src=nxt)
     +    dist.recv(activation, src=nxt); dist.recv(gradient, src=nxt)

@@ -82,10 +82,10 @@ const Detector cuda_implicit_sync{
         R"(What you see: one rank is in cudaFree, cudaFreeHost or cudaMalloc, often from the garbage collector; the others wait for a
 collective.
 
-Why: these calls wait until the device is idle. A NCCL kernel that is running waits for a peer, and the peer for a call that
-this rank would make next.
+Why: these calls wait until the device is idle. A running NCCL kernel waits for a peer, and the peer waits for a call that this rank
+would make next.
 
-How ddpdoctor knows: the native frames of that rank, and the others in a collective.
+How ddpdoctor knows: the native frames of that rank show the call, and the other ranks are in a collective.
 
 Fix: free and allocate at the same point on all ranks, outside the overlap with collectives.
     -     if rank == 0:

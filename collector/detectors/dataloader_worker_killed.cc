@@ -140,11 +140,12 @@ const Detector dataloader_worker_killed{
     .explanation =
         R"(What you see: "DataLoader worker (pid N) is killed by signal", or a rank that waits for a batch beside a zombie child.
 
-Why: the out-of-memory killer (SIGKILL), a full /dev/shm (SIGBUS), a crash of native code in the dataset (SIGSEGV, SIGABRT).
+Why: the out-of-memory killer ended it (SIGKILL), /dev/shm was full (SIGBUS), or native code in the dataset crashed (SIGSEGV,
+SIGABRT).
 
-How ddpdoctor knows: the signal a zombie still carries or the agent recorded; torch's message in the logs.
+How ddpdoctor knows: from the signal in the zombie's exit status or in the agent's record, or from torch's message in the logs.
 
-Fix: as the signal says. Fewer workers need less memory and less /dev/shm:
+Fix: it depends on the signal. Fewer workers need less memory and less /dev/shm:
     - DataLoader(dataset, num_workers=16)
     + DataLoader(dataset, num_workers=4))",
     .detect = detect,

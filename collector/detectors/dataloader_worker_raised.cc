@@ -25,9 +25,9 @@ const Detector dataloader_worker_raised{
 
 Why: an exception in __getitem__ or collate_fn ends the epoch on one rank only.
 
-How ddpdoctor knows: the message; the line is the user's innermost line of the original traceback.
+How ddpdoctor knows: from the message; the reported line is your innermost line in the original traceback.
 
-Fix: that line. To see it in the main process:
+Fix: correct that line. To get the exception in the main process:
     - loader = DataLoader(data, num_workers=8)
     + loader = DataLoader(data, num_workers=0))",
     .detect = detect,

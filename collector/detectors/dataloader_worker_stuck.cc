@@ -163,16 +163,16 @@ const Detector dataloader_worker_stuck{
         R"(What you see: all ranks but one are in all_reduce or backward; that one is in `for batch in loader`. Nothing is
 printed, and the GPU of that rank is idle.
 
-Why: the worker process that owes the next batch is held up in the dataset: a lock, a pipe, a file system, a loop that waits
-for a file. DataLoader waits without limit unless timeout= is given.
+Why: the worker process that should deliver the next batch is blocked in the dataset: by a lock, a pipe, a file system, or a loop that
+waits for a file. DataLoader waits without limit unless timeout= is given.
 
-How ddpdoctor knows: the rank's main thread waits in dataloader.py, and one of its workers is at the same line of the
-user's code in two observations. Workers that wait for indices are idle and are not accused.
+How ddpdoctor knows: the rank's main thread waits in dataloader.py, and one of its workers is at the same line of your code in two
+snapshots. Workers that wait for indices are idle and are not accused.
 
 Fix:
     - DataLoader(dataset, num_workers=4)
     + DataLoader(dataset, num_workers=4, timeout=120)
-and bound the wait in the dataset.)",
+and limit the wait in the dataset.)",
     .detect = detect,
     .specificity = kPlaceOfCause,
 };

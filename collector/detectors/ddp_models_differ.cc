@@ -217,13 +217,13 @@ Findings detect(const graph::Examination& examination) {
 constexpr std::string_view kExplanation =
     R"(What you see: the job stops at DistributedDataParallel(model): some ranks raise, rank 0 waits in the constructor.
 
-Why: DDP compares the parameters of all ranks when it is built. A vocabulary of another size, layers frozen or added on some ranks, or
-another checkpoint make them differ.
+Why: DDP compares the parameters of all ranks when it is built. They differ if the ranks have vocabularies of different sizes, layers
+that are frozen or added on some ranks only, or different checkpoints.
 
 How ddpdoctor knows: by DDP's own message in the logs, by recorded calls of its constructor in which the ranks passed lists or values of
 different size, or by ranks that exited while others are in the constructor.
 
-Fix: build the model from the same configuration everywhere, and compare before wrapping it.
+Fix: build the model from the same configuration on every rank, and compare the parameters before you wrap the model.
 
     +    print([(n, tuple(p.shape), p.requires_grad) for n, p in model.named_parameters()])
     -    model = DDP(Net(classes=len(my_part.labels)))

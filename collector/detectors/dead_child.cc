@@ -197,11 +197,11 @@ const Detector dead_child{
         R"(What you see: one rank is in get(), recv() or a loop that waits for a file; the others wait for that rank. Its producer
 process has exited.
 
-Why: a queue or pipe does not show its reader that the writer has exited: the reader has the writing end open, too. A child that was
-killed, raised, or sent less than is read leaves its parent waiting for ever.
+Why: a queue or pipe does not show its reader that the writer has exited: the reader has the write end open, too. A child that was
+killed, raised, or sent less than its parent reads, leaves the parent waiting forever.
 
-How ddpdoctor knows: the kernel says at which pipe or semaphore the rank sleeps, and that no other process has the other end; a child
-of the rank has ended, by its status or signal.
+How ddpdoctor knows: the kernel shows which pipe or semaphore the rank is waiting on, and that no other process has its other end
+open; the status or signal of a child of the rank shows that it has ended.
 
 Fix:
     - batch = queue.get()

@@ -336,16 +336,16 @@ const Detector dead_rank{
     .kind = kKind,
     .title = "A rank was killed and the others wait for it",
     .explanation =
-        R"(What you see: fewer processes than ranks; the remaining ranks are in a collective or in the store. NCCL and the store notice
-nothing for minutes.
+        R"(What you see: fewer processes than ranks; the remaining ranks are in a collective or in the store. NCCL and the store do
+not notice for minutes.
 
 Why: the out-of-memory killer, a crash in native code, or a person ended the process, and the launcher does not check (mpirun
 without clean-up, a shell script with &).
 
-How ddpdoctor knows: the signal in the process table (a zombie keeps it), in the agent's record, or the absence of a process
-whose rank had joined the job; on other nodes by NCCL's RAS subsystem, which considers it dead.
+How ddpdoctor knows: from the signal in the process table (a zombie keeps it) or in the agent's record, or because a rank that had
+joined the job has no process any more. On other nodes: NCCL's RAS subsystem reports the rank as dead.
 
-Fix: as the signal says. SIGKILL: memory. SIGBUS: /dev/shm. SIGSEGV, SIGABRT: a native crash; python -X faulthandler shows it.
+Fix: it depends on the signal. SIGKILL: memory. SIGBUS: /dev/shm. SIGSEGV, SIGABRT: a native crash; python -X faulthandler shows it.
     - $ torchrun --nproc_per_node=4 train.py
     + $ PYTHONFAULTHANDLER=1 torchrun --nproc_per_node=4 train.py)",
     .detect = detect,

@@ -274,16 +274,19 @@ const Detector device_kernel_stalled{
     .kind = kKind,
     .title = "A communication kernel outside NCCL does not finish",
     .explanation =
-        R"(What you see: GPUs at 100 %, no NCCL call open, the watchdog silent or in an innocent call behind; hosts in dispatch or combine of
-DeepEP, in a custom all-reduce, in symmetric memory. Later "DeepEP error: timeout" or "DeepEP dispatch NVL receiver timeout".
+        R"(What you see: GPUs show 100 %, no NCCL call is open, and the watchdog reports nothing or a later call that is not the
+cause. The hosts are in dispatch or combine of DeepEP, in a custom all-reduce, or in symmetric memory. Later "DeepEP error: timeout"
+or "DeepEP dispatch NVL receiver timeout".
 
-Why: such a kernel spins until flags of all peers arrive. A rank that does not call it (no tokens, another branch, another CUDA graph), or a
-link that does not carry its writes, keeps all others. The exception on a rank that timed out is its peers' doing, as with NCCL's watchdog.
+Why: such a kernel spins until flags of all peers arrive. If one rank does not call it (no tokens, a different branch, a different
+CUDA graph), or a link does not carry its writes, all other ranks wait. As with NCCL's watchdog, the rank that raises the timeout
+exception is usually not the cause.
 
-How ddpdoctor knows: the wrapper on the stack, the oldest kernel that a GPU has not finished, and the timeouts that these libraries print
-with both ranks. A rank that others waited for and that waited for no rank is the one to check; otherwise the ranks that run other code than most.
+How ddpdoctor knows: from the wrapper on the stack, the oldest kernel that a GPU has not finished, and the timeout messages of these
+libraries, which name both ranks. Check the rank that others waited for and that waited for no rank; if there is none, check the ranks
+whose code differs from that of most ranks.
 
-Fix: let every rank take part
+Fix: let every rank take part.
     -    if tokens.numel():
     -        out = buffer.dispatch(tokens, ...)
     +    out = buffer.dispatch(tokens, ...)   # also with no tokens)",

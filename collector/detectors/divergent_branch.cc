@@ -272,19 +272,21 @@ constexpr std::string_view kExplanation =
 continue to train.
 
 Why: a collective, or the exit of the loop, depends on a condition that each rank evaluates by itself: its own loss, the clock,
-os.path.exists on a shared file system, a NaN in its own batch. At some step the results differ, and one side makes a call that
-the other does not make.
+os.path.exists on a shared file system, a NaN in its own batch. At some step the results differ, and some ranks make a call that the
+others do not make.
 
-The fix names what decides: the rank's clock, its random state, its view of the file system, an exception, a cache hit, a queue, or data.
+The fix in the report names what the condition depends on: the rank's clock, its random state, its view of the file system, an
+exception, a cache hit, a queue, or data.
 
 A `continue` for a rank's own batch, or an except clause that continues after an exception ("out of memory: skip the batch"), skips a
 whole step: from then on each call of this rank pairs with a call of an earlier step on the others.
 
-How ddpdoctor knows: the ranks diverge at a condition of your source that does not test the rank and that can differ between ranks (step
-counters and options do not differ). Its value is followed to its origin through variables, functions, attributes and files; where no
-known source file shows the origin, the report says so and is likely at most. If no condition separates the ranks, a `continue` or an
-except clause around the call that one side skipped is named. `ddpdoctor run` counts the backward passes and is certain then. A library
-that calls your function as often as it needs (the line search of LBFGS, scipy's minimize, a retry) decides in the same way.
+How ddpdoctor knows: the ranks diverge at a condition of your source that does not test the rank and that can differ between ranks
+(step counters and options do not differ). ddpdoctor follows its value to its origin through variables, functions, attributes and
+files; if no available source file shows the origin, the report says so and the confidence is likely at most. If no condition
+separates the ranks, the report names a `continue` or an except clause around the skipped call. `ddpdoctor run` counts the backward
+passes and can then be certain. A library that calls your function as often as it needs (the line search of LBFGS, scipy's minimize, a
+retry) decides in the same way.
 
 Fix: decide once, then send the result to every rank.
 

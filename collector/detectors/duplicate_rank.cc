@@ -170,9 +170,10 @@ const Detector duplicate_rank{
     .explanation =
         R"(What you see: ranks are in init_process_group or in the first collective; the number of processes is right.
 
-Why: two nodes were started with the same --node-rank, or a script sets RANK wrongly. One rank exists twice, another one never.
+Why: two nodes were started with the same --node-rank, or a script sets RANK wrongly. One rank then exists twice, and a different one
+does not exist.
 
-How ddpdoctor knows: RANK in the environment of processes of one rendezvous.
+How ddpdoctor knows: two processes of one rendezvous have the same RANK in their environment.
 
 Fix:
     - torchrun --nnodes 2 --node-rank 0 ...     # on the second node

@@ -217,10 +217,10 @@ const Detector environment_differs{
     .explanation =
         R"(What you see: ranks are in init_process_group although all were started, or the first collective of NCCL never finishes.
 
-Why: WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL's settings must be the same everywhere; a shell profile or a container image
-on one node says otherwise.
+Why: WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL's settings must be the same everywhere; a shell profile or a container image on one
+node sets a different value.
 
-How ddpdoctor knows: the environments of the ranks are compared; the majority is taken as what was meant.
+How ddpdoctor knows: it compares the environments of the ranks and assumes that the value of the majority is the intended one.
 
 Fix: set the variable in the launcher, not in a profile of one node.
     - # ~/.bashrc of one node

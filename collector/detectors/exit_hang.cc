@@ -117,9 +117,9 @@ const Detector exit_hang{
 Why: Python ends a process only after all its non-daemon threads have ended and its children were joined; a clean-up such as
 destroy_process_group waits for peers.
 
-How ddpdoctor knows: the main thread is in threading._shutdown, in multiprocessing's exit function or in
-destroy_process_group, and no rank trains any more. Or all ranks have ended with status 0, and the program that started them joins a thread
-or a child that does not end, or reads their output (`torchrun … | tee log`), which an idle process that a rank left behind still holds open.
+How ddpdoctor knows: the main thread is in threading._shutdown, in multiprocessing's exit function or in destroy_process_group, and no
+rank is training any more. Or all ranks have exited with status 0, and the program that started them is joining a thread or a child
+that does not exit, or is reading their output (`torchrun … | tee log`) while an idle process left behind by a rank holds it open.
 
 Fix:
     - threading.Thread(target=heartbeat).start()

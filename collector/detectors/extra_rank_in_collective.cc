@@ -48,9 +48,10 @@ Findings detect(const graph::Examination& examination) {
 constexpr std::string_view kExplanation =
     R"(What you see: one rank (or a few) waits in a collective; most ranks run other code and do not wait for it.
 
-Why: the few ranks make a call that the other ranks never make.
+Why: a few ranks make a call that the other ranks never make.
 
-How ddpdoctor knows: fewer ranks wait in the collective than are missing from it, and no condition or loop of the source explains it.
+How ddpdoctor knows: fewer ranks wait in the collective than are missing from it, and no condition or loop in the source explains the
+difference.
 
 Fix: call it on all ranks or on none, or use a group of those ranks only.
 

@@ -288,12 +288,12 @@ const Detector fabric_fault{
 Why: a cable, a port, an adapter or a switch lost packets until the retries were used up, or went down for a moment. NCCL does not
 reconnect: one flap is enough.
 
-How ddpdoctor knows: the lines of NCCL's transports and of the kernel's drivers name the adapter, the port and both addresses. Both of
-them together are certain, one is likely. A failed transfer alone is only possible when a rank has exited, as its connections break, too;
-so are flushed requests (status 5), switch errors that are not fatal, and a port of which only the kernel reports when it is up again or the
-ranks are in different calls. Events older than the job are ignored.
+How ddpdoctor knows: the lines of NCCL's transports and of the kernel's drivers name the adapter, the port and both addresses. Both
+sources together are certain; one alone is likely. A failed transfer is only possible if a rank has exited, because that breaks its
+connections, too. Also only possible: flushed requests (status 5), switch errors that are not fatal, and a port that only the kernel
+reports if the port is up again or the ranks are in different calls. Events older than the job are ignored.
 
-Fix: check the link, and exclude it until then
+Fix: check the link, and exclude it until it is repaired.
     $ ibstat mlx5_3; ethtool -S ens1f0 | grep -i err
     $ NCCL_IB_HCA=^mlx5_3 torchrun ...)",
     .detect = detect,

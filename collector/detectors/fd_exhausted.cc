@@ -107,9 +107,9 @@ const Detector fd_exhausted{
     .explanation =
         R"(What you see: "Too many open files", "received 0 items of ancdata", or a rank that hangs while it receives a batch.
 
-Why: every tensor that a worker shares is one descriptor under the default strategy; ulimit -n is often 1024.
+Why: under the default strategy, every tensor that a worker shares needs one descriptor; ulimit -n is often 1024.
 
-How ddpdoctor knows: the number of open descriptors against the limit; the messages.
+How ddpdoctor knows: it compares the number of open descriptors with the limit, or finds one of these messages.
 
 Fix:
     $ ulimit -n 65536

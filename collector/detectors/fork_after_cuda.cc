@@ -127,13 +127,13 @@ const Detector fork_after_cuda{
     .kind = kKind,
     .title = "CUDA was started before a fork",
     .explanation =
-        R"(What you see: "Cannot re-initialize CUDA in forked subprocess" from a DataLoader worker or another child; its rank and the others
-wait or fail after it.
+        R"(What you see: "Cannot re-initialize CUDA in forked subprocess" from a DataLoader worker or another child; its rank and the
+other ranks then wait or fail.
 
 Why: a CUDA context does not survive fork.
 
-How ddpdoctor knows: torch's message, with the user's line of its traceback; a forked child in a call of CUDA whose parent has a
-context; under ddpdoctor run also the order of the CUDA calls and the fork.
+How ddpdoctor knows: from torch's message, with your line in its traceback; or because a forked child is in a CUDA call and its parent
+has a context; under ddpdoctor run also from the order of the CUDA calls and the fork.
 
 Fix:
     - loader = DataLoader(dataset, num_workers=4)

@@ -119,19 +119,19 @@ const Detector fork_after_openmp{
     .kind = kKind,
     .title = "A forked child uses a thread pool that only its parent has",
     .explanation =
-        R"(What you see: a child process (a DataLoader worker, multiprocessing.Process, os.fork) is in a matmul, einsum or
-numpy.dot for ever at 0 % CPU; its rank waits for the child, the other ranks for that rank.
+        R"(What you see: a child process (a DataLoader worker, multiprocessing.Process, os.fork) stays in a matmul, einsum or
+numpy.dot forever at 0 % CPU; its rank waits for the child, the other ranks for that rank.
 
-Why: fork copies memory, but only the thread that called it. GNU OpenMP and OpenBLAS keep a team of sleeping threads; in the
-child the team is recorded as present and is not there, so the first parallel region waits for it.
+Why: fork copies the memory, but of the threads only the one that called it. GNU OpenMP and OpenBLAS keep a team of sleeping threads;
+in the child, memory still says that the team exists, but its threads do not, so the first parallel region waits for them.
 
-How ddpdoctor knows: the process was forked without exec, its main thread waits in libgomp or OpenBLAS, and none of its
+How ddpdoctor knows: the process was started by fork without exec, its main thread waits in libgomp or OpenBLAS, and none of its
 threads belongs to that pool.
 
 Fix:
     - context = multiprocessing.get_context("fork")
     + context = multiprocessing.get_context("spawn")   # DataLoader(..., multiprocessing_context="spawn")
-or make no parallel computation before the fork.)",
+or run no parallel computation before the fork.)",
     .detect = detect,
     .specificity = kMechanism,
 };

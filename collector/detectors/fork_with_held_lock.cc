@@ -194,15 +194,15 @@ const Detector fork_with_held_lock{
     .kind = kKind,
     .title = "A forked child waits for a lock whose owner is not in it",
     .explanation =
-        R"(What you see: now and then a child (DataLoader worker, multiprocessing.Process) never starts its work; it sleeps in a lock,
+        R"(What you see: now and then a child (DataLoader worker, multiprocessing.Process) never starts its work; it waits for a lock,
 often in logging, in an allocator or in a library's clean-up. Its rank waits for it, the other ranks for that rank.
 
-Why: fork copies every lock in its state, but only the thread that forks. A lock that another thread held at that moment stays
-locked in the child for ever.
+Why: fork copies every lock with its state, but only the thread that forks. A lock that another thread held at that moment stays
+locked in the child forever.
 
-How ddpdoctor knows: the process was forked without exec and either the lock names an owner that is not a thread of the
-process, or the process has a single thread and that one waits for a lock of its own process. Or it waits in code of a file
-that only a thread of its parent runs: fork copied no thread but the one that forked.
+How ddpdoctor knows: the process was started by fork without exec, and either the lock names an owner that is not a thread of the
+process, or the only thread of the process waits for a lock of that process. Or it waits in code of a file that only a thread of its
+parent runs: fork copied only the thread that forked.
 
 Fix:
     + start the children first

@@ -59,11 +59,13 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: some ranks are in generate(), in a gather of parameters; the others have left it and are in the next collective.
+    R"(What you see: some ranks are in generate(), in a gather of parameters; the others have returned from generate() and are in the
+next collective.
 
-Why: with sharded parameters every forward is a collective. Each rank stops generating when its own sequences end.
+Why: with sharded parameters every forward calls a collective. Each rank stops generating when its own sequences end.
 
-How ddpdoctor knows: only one side of the diverging ranks has a frame of generate(), or is in a loop of your own that gives a sharded module what it returned one iteration before and that a test ends.
+How ddpdoctor knows: among the ranks that diverge, only some have a frame of generate() on their stack; or only some are in a loop of
+your own that passes the output of a sharded module to the same module in the next iteration and that a condition ends.
 
 Fix:
 

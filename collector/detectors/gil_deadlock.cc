@@ -137,13 +137,13 @@ const Detector gil_deadlock{
     .kind = kKind,
     .title = "A thread sleeps in native code and holds the GIL",
     .explanation =
-        R"(What you see: a rank is silent, no thread of it runs Python any more, at 0 % CPU; the other ranks wait for it.
+        R"(What you see: a rank prints nothing, uses 0 % CPU and runs no Python code in any thread; the other ranks wait for it.
 
-Why: an extension (or ctypes.PyDLL, a triton launcher, a logging handler in C) blocks without giving the GIL back. The thread
-that would end the wait asks for the GIL first.
+Why: an extension (or ctypes.PyDLL, a triton launcher, a logging handler in C) blocks without releasing the GIL. The thread that would
+end the wait needs the GIL first.
 
-How ddpdoctor knows: the interpreter names a thread of the process as GIL holder, that thread sleeps in a native call that is
-no wait for other ranks, and other threads sleep in take_gil.
+How ddpdoctor knows: the interpreter names a thread of the process as GIL holder, that thread sleeps in a native call that does not
+wait for other ranks, and other threads sleep in take_gil.
 
 Fix:
     - library = ctypes.PyDLL("libupload.so")

@@ -154,11 +154,11 @@ const Detector gpu_fault{
         R"(What you see: one rank stops and the others spin at 100 % GPU and low power; dmesg shows "NVRM: Xid"; nvidia-smi says "Unable to
 determine the device handle".
 
-Why: memory that cannot be corrected, a link or power fault, a driver that lost the device.
+Why: the GPU has an uncorrectable memory error, or a link or the power failed, or the driver lost the device.
 
-How ddpdoctor knows: the kernel log, nvidia-smi's and CUDA's messages. NVIDIA's catalogue says whom an Xid speaks of: memory, the bus,
-NVLink and the driver are likely the cause. Xids that a program causes (13, 31, 43, 69) and those that only clean up (45) or note
-something (63, 92, 154) are possible at most; Xid 45 names the Xid before it.
+How ddpdoctor knows: from the kernel log and from messages of nvidia-smi and CUDA. NVIDIA's catalogue lists the source of each Xid: an
+Xid of memory, the bus, NVLink or the driver is likely the cause. Xids that a program causes (13, 31, 43, 69), and those that only
+report a clean-up (45) or give information (63, 92, 154), are possible at most; Xid 45 names the Xid before it.
 
 Fix: drain the node, then
     $ nvidia-smi -q -d ECC,PAGE_RETIREMENT

@@ -166,17 +166,18 @@ Findings detect(const graph::Examination& examination) {
 constexpr std::string_view kExplanation =
     R"(What you see: every rank is in the same collective; GPUs show 100 % at low power.
 
-Why: the program is right: all ranks called the collective. The data does not arrive: peer-to-peer access that does not work (ACS, IOMMU), a network interface that
-the other side cannot reach, a faulty link or GPU, a kernel of another stream that holds the device.
+Why: the program is correct: all ranks called the collective. The data does not arrive, because peer-to-peer access does not work
+(ACS, IOMMU), a peer cannot reach a network interface, a link or GPU is faulty, or a kernel of another stream occupies the device.
 
-How ddpdoctor knows: the same newest sequence number on all members of the group, unfinished, no rank unobserved; and operation, size, data
-type, splits, reduce operation, root and members of the group were compared and are equal. Where a record lacks one of them (torch's flight
-recorder keeps no reduce operation), the report names it: a call that differs there looks the same, so the transport is not accused.
+How ddpdoctor knows: all members of the group have the same newest sequence number, this call has not finished, and no rank is
+unobserved; operation, size, data type, splits, reduce operation, root and members of the group were compared and are equal. If a
+record lacks one of these fields (torch's flight recorder keeps no reduce operation), the report names the field and does not accuse
+the transport, because the ranks may differ in it.
 
-What to do next: rule out one transport after the other with NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1, NCCL_NVLS_ENABLE=0; read dmesg for Xid
-messages; run all_reduce_perf of nccl-tests on the same nodes.
+What to do next: rule out one transport after another with NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1, NCCL_NVLS_ENABLE=0; read dmesg for
+Xid messages; run all_reduce_perf of nccl-tests on the same nodes.
 
-The fix is found by what makes the difference:
+The fix depends on which setting helps:
 
     $ NCCL_P2P_DISABLE=1 torchrun ...      # helps: the links between the GPUs of one machine
     $ NCCL_IB_DISABLE=1 torchrun ...       # helps: the InfiniBand fabric

@@ -127,7 +127,7 @@ const Detector import_lock{
 Why: every module has a lock while it is imported. Module-level code starts a thread (or a pool) and waits for it; that thread
 imports the same module and waits for the lock.
 
-How ddpdoctor knows: one thread in _ModuleLock.acquire, another one in the middle of an import and asleep.
+How ddpdoctor knows: one thread is in _ModuleLock.acquire, and another thread sleeps in the middle of an import.
 
 Fix:
       # tokenizer_rules.py

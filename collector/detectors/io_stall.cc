@@ -339,11 +339,11 @@ const Detector io_stall{
         R"(What you see: one rank is in open(), read() or recv(); the others wait for it in a collective. State D and a wchan of nfs_…
 or rpc_… mean a network file system.
 
-Why: a named pipe without a writer, a server that does not answer, a mount whose server is unavailable. Without a timeout the call
-never returns.
+Why: a named pipe has no writer, a server does not answer, or the server of a mount is unavailable. Without a timeout the call never
+returns.
 
-How ddpdoctor knows: the system call the rank sleeps in and the object behind its descriptor; state D in two observations.
-Channels to other processes of the job are not counted: there the other process is the cause.
+How ddpdoctor knows: from the system call that the rank sleeps in and the object behind its descriptor, or from state D in two
+snapshots. Pipes and sockets to other processes of the job do not count, because the other process is then the cause.
 
 Fix:
     - data = connection.recv(100)

@@ -368,12 +368,12 @@ const Detector lock_deadlock{
 ranks wait for that rank in a collective.
 
 Why: thread A holds lock 1 and wants lock 2, thread B holds lock 2 and wants lock 1 (or one thread takes a plain Lock twice). Or
-thread A waits, with the lock held, for something (room in a queue, an event, a result) that thread B does once it has the lock.
+thread A holds the lock and waits for something (room in a queue, an event, a result) that thread B provides once it has the lock.
 
-How ddpdoctor knows: the owners that the mutexes themselves name form a circle; for Python locks, which name no owner, the
-source around each line of the stacks says what a thread has entered already.
+How ddpdoctor knows: the owners that are stored in the mutexes form a cycle. Python locks store no owner; for them, the source around
+each line of the stacks shows which locks a thread has already taken.
 
-Fix: one order for all threads.
+Fix: take the locks in one order in all threads.
       def export():
     -     with queue_lock:
     -         with model_lock:

@@ -76,12 +76,12 @@ Findings detect(const graph::Examination& examination) {
 constexpr std::string_view kExplanation =
     R"(What you see: all ranks but one wait in a barrier, for minutes; later the job continues, or a timeout ends it.
 
-Why: one rank does work that the others wait for: downloads, tokenises, saves a checkpoint, loads a large file.
+Why: the other ranks wait while one rank downloads, tokenises, saves a checkpoint or loads a large file.
 
-How ddpdoctor knows: the rank that is missing runs, or its stack changed between two observations. This is slow, not hung, and so
-never more than a possible finding.
+How ddpdoctor knows: the missing rank is running, or its stack changed between two snapshots. The job is slow, not hung, so the
+confidence is never more than possible.
 
-Fix: a longer timeout for that phase, or less of it.
+Fix: set a longer timeout for that phase, or shorten the phase.
 
     -    dist.init_process_group("nccl")
     +    dist.init_process_group("nccl", timeout=datetime.timedelta(hours=2))

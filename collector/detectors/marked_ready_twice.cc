@@ -77,10 +77,11 @@ const Detector marked_ready_twice{
     .title = "A parameter was used twice in one backward of DDP",
     .explanation = R"(What you see: "Expected to mark a variable ready only once".
 
-Why: DDP reduces a bucket when each of its parameters is ready once; a second time means the bucket has gone already.
+Why: DDP reduces a bucket as soon as each of its parameters is ready. If a parameter becomes ready a second time, its bucket has
+already been reduced.
 
-How ddpdoctor knows: torch's message, with the user's line of its traceback. The source of the model shows the checkpoints that are
-reentrant (no use_reentrant=False), or the module that one forward calls twice.
+How ddpdoctor knows: from torch's message, with your line in its traceback. The source of the model shows which checkpoints are
+reentrant (no use_reentrant=False), or which module one forward calls twice.
 
 Fix:
     - checkpoint(block, x)

@@ -249,7 +249,7 @@ const Detector master_unreachable{
 Why: MASTER_ADDR names the wrong machine, MASTER_PORT differs between nodes or belongs to another program, or the rank that
 listens (0) was not started.
 
-How ddpdoctor knows: which process listens on the address that the ranks were given; the messages.
+How ddpdoctor knows: it checks which process listens on the address that the ranks were given, and reads the messages.
 
 Fix:
     $ torchrun --rdzv-endpoint node0:29501 ...)",

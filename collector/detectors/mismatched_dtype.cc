@@ -40,9 +40,10 @@ constexpr std::string_view kExplanation =
 Why: the library copies bytes. If one rank passes bfloat16 and another float32, lengths and values are misread; gloo and NCCL do not
 compare the types.
 
-How ddpdoctor knows: same group, sequence number and operation, another element type in the records. Reported also in a job that runs.
+How ddpdoctor knows: group, sequence number and operation are the same, but the element type differs in the records. ddpdoctor also
+reports this for a job that makes progress.
 
-Fix: one type everywhere.
+Fix: use one type on all ranks.
 
     -    dist.all_reduce(loss)
     +    dist.all_reduce(loss.float())

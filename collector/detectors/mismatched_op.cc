@@ -97,9 +97,10 @@ constexpr std::string_view kExplanation =
 Why: collectives are paired by their order in the group. The n-th call of one rank is, for example, a broadcast, and the n-th call of
 another is an all_reduce. They wait for each other's messages and receive the wrong ones, or none.
 
-How ddpdoctor knows: from the recorded calls (same group, same sequence number, different operation), from the stacks, or from both. No timeout
-is needed: the call is wrong as soon as it is entered. If both sides have the same number of ranks, the side is accused whose line no rank
-called before, while the other side continued as both did in earlier steps; otherwise no rank is accused.
+How ddpdoctor knows: from the recorded calls (same group, same sequence number, different operation), from the stacks, or from both.
+No timeout is needed: the call is wrong as soon as it is entered. If two operations were called by the same number of ranks each,
+ddpdoctor accuses the ranks that made a call which no rank made before, provided that the others continued as in earlier steps;
+otherwise it accuses no rank.
 
 Fix: call one operation at one point of the program.
 

@@ -30,11 +30,12 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: nothing. Ranks end up with different or wrong values, and training drifts.
+    R"(What you see: no error. Ranks end up with different or wrong values, and training drifts.
 
-Why: each rank combines the parts with its own operation; no library compares them.
+Why: each rank combines the values with its own operation; no library compares the operations.
 
-How ddpdoctor knows: same group, sequence number and operation, another reduce operation in the records. Reported also in a job that runs.
+How ddpdoctor knows: group, sequence number and operation are the same, but the reduce operation differs in the records. ddpdoctor
+also reports this for a job that makes progress.
 
 Fix:
 

@@ -123,10 +123,11 @@ Findings detect(const graph::Examination& examination) {
 constexpr std::string_view kExplanation =
     R"(What you see: some ranks continue; the others wait in a broadcast, reduce, gather or scatter.
 
-Why: every rank names the root. A rank that takes itself for the root only sends and may pass; one that expects the data from a different
-rank waits for ever. Often a group rank was given where a global rank is meant.
+Why: every rank names the root. A rank that believes it is the root only sends and may continue; a rank that expects the data from a
+different rank waits forever. Often a group rank was passed where a global rank is expected.
 
-How ddpdoctor knows: same group and sequence number, another root in the records, or another src/dst in the blocked calls.
+How ddpdoctor knows: group and sequence number are the same, but the root differs in the records, or src/dst differ in the blocked
+calls.
 
 Fix:
 

@@ -294,13 +294,14 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: with gloo one rank aborts and the others report "Connection closed by peer" - the first error is printed by an innocent rank.
-With NCCL the job hangs in the collective, or continues with wrong numbers.
+    R"(What you see: with gloo one rank aborts and the others report "Connection closed by peer"; the rank that prints the first error
+is often not the cause. With NCCL the job hangs in the collective, or continues with wrong numbers.
 
-Why: all ranks of a group must pass tensors of one size to all_reduce, broadcast, all_gather and their kind. Batches of different length,
-an empty shard, a last batch that is smaller, or a model that differs break this.
+Why: all ranks of a group must pass tensors of one size to all_reduce, broadcast, all_gather and similar operations. Batches of
+different length, an empty shard, a smaller last batch, or models that differ between ranks break this rule.
 
-How ddpdoctor knows: same group, same sequence number, same operation, another shape or count in the records (or in the blocked calls).
+How ddpdoctor knows: group, sequence number and operation are the same, but shape or count differ in the records (or in the blocked
+calls).
 
 Fix: agree on the size.
 

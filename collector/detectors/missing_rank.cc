@@ -381,8 +381,8 @@ That can be a lock, a sleep, a file, a debugger, or code that waits for somethin
 How ddpdoctor knows: its sequence number in the group is lower than that of the waiting ranks, or its stack is not in the collective.
 No more specific cause matched.
 
-Fix: it depends on what the rank does: start at its line. Record the next run from its start; then ddpdoctor usually names the branch or
-loop that made the rank skip the call.
+Fix: it depends on what the rank is doing; start at its line. Record the next run from its start; then ddpdoctor usually names the
+branch or loop that made the rank skip the call.
 
     - $ torchrun --nproc_per_node=4 train.py
     + $ ddpdoctor run -- torchrun --nproc_per_node=4 train.py

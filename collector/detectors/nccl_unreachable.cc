@@ -66,12 +66,12 @@ const Detector nccl_unreachable{
         R"(What you see: the first collective, or ncclCommInitRank, fails or waits; the log has "no socket interface found", "with family 59936 is
 neither AF_INET(2) nor …", "Connect to … failed : No route to host", "exceeded retries".
 
-Why: NCCL_SOCKET_IFNAME names an interface that some node does not have, or NCCL chose one that other nodes cannot reach (docker, a bridge,
-a link-local address), or a firewall drops NCCL's ports. A rank that has ended refuses connections, too.
+Why: NCCL_SOCKET_IFNAME names an interface that some node does not have, or NCCL chose one that other nodes cannot reach (docker, a
+bridge, a link-local address), or a firewall drops NCCL's ports. Connections to a rank that has exited fail in the same way.
 
-How ddpdoctor knows: the words of NCCL's socket and bootstrap code, and the interface that its INFO lines name.
+How ddpdoctor knows: from the messages of NCCL's socket and bootstrap code, and the interface that its INFO lines name.
 
-Fix: name an interface that every node has and that reaches the others
+Fix: name an interface that every node has and that reaches the other nodes.
     $ ip -brief address
     $ NCCL_SOCKET_IFNAME=eth0 NCCL_DEBUG=INFO torchrun ...)",
     .detect = detect,

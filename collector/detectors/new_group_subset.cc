@@ -362,12 +362,12 @@ constexpr std::string_view kExplanation =
     R"(What you see: the start-up hangs; some ranks are in new_group (waiting in the store), the others are in a collective or in the next
 new_group.
 
-Why: new_group is itself collective over the whole world. Ranks that skip it number their groups differently from then on, and connect
-to the wrong partners one group later.
+Why: new_group is itself a collective over all ranks of the job. Ranks that skip it number their groups differently from then on, and
+connect to the wrong peers in the next group.
 
-How ddpdoctor knows: some ranks are in new_group and others do not, or all do and the source calls an earlier new_group under a test of
-the rank, or the group that all make has other numbers on other ranks (a lazy `cached_property` that only some ranks touched); or one name
-of a group has other members on other ranks.
+How ddpdoctor knows: some ranks are in new_group and others are not; or all are, and the source calls an earlier new_group under a
+condition that tests the rank; or the group that all ranks are creating has different numbers on different ranks (a lazy
+`cached_property` that only some ranks used); or a group with one name has different members on different ranks.
 
 Fix: all ranks create all groups.
 

@@ -345,17 +345,19 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: the job hangs in a loop that calls one collective for each name; sometimes it runs, sometimes not. All ranks are on one
-line, in calls of different groups, sizes or roots. With equal sizes nothing hangs, and the sums are wrong.
+    R"(What you see: the job hangs in a loop that calls one collective for each name; sometimes it runs, sometimes not. All ranks are
+on one line, in calls of different groups, sizes or roots. With equal sizes nothing hangs, but the sums are wrong.
 
-Why: the loop goes over a set (or a directory listing). Python hashes strings with a seed of each process, so every rank goes over the same
-names in another order, and the n-th call of one rank pairs with the n-th call of another, which is for another name.
+Why: the loop goes over a set (or a directory listing). Each Python process hashes strings with its own seed, so every rank iterates
+over the same names in a different order, and the n-th call of one rank pairs with the n-th call of another rank, which is for a
+different name.
 
-How ddpdoctor knows: the ranks are in different calls of one loop, and your source shows that what the loop goes over comes from a set, a
-directory listing, a sort by hash() or a draw, with no sort behind it and no broadcast of the order. Without that proof it is reported as
-collective-order, mismatched-shape or mismatched-root. PYTHONHASHSEED set to one number on all ranks rules a set out.
+How ddpdoctor knows: the ranks are in different calls of one loop, and your source shows that the loop iterates over a set, a
+directory listing, a sort by hash() or a random choice, which is neither sorted afterwards nor broadcast from one rank. Without that
+proof it is reported as collective-order, mismatched-shape or mismatched-root. If PYTHONHASHSEED has the same number on all ranks, a
+set is ruled out.
 
-Fix: one order.
+Fix: use one order on all ranks.
 
     -    for name in {"loss", "accuracy", *extra}:
     +    for name in sorted({"loss", "accuracy", *extra}):

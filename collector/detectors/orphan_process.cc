@@ -94,8 +94,8 @@ use.
 
 Why: the launcher or a rank was killed with SIGKILL and could not end its children.
 
-How ddpdoctor knows: ranks that torchrun started, or DataLoader workers, whose parent is process 1. Under run: processes that are still
-running after the command failed, or whose own parent was killed.
+How ddpdoctor knows: the parent of ranks that torchrun started, or of DataLoader workers, is process 1. Under run: it finds processes
+that are still running after the command failed, or whose own parent was killed.
 
 Fix:
     $ ddpdoctor clean)",

@@ -368,10 +368,10 @@ Findings detect(const graph::Examination& examination) {
 constexpr std::string_view kExplanation =
     R"(What you see: ranks are in send, recv or the wait() of such a handle; the others are in a later collective.
 
-Why: a send completes only with its recv (small ones may slip through a buffer, which hides the mistake until tensors grow). Two ranks
-that both receive first wait for ever; so do rings in which everyone sends first, and a recv whose partner has sent all it had.
+Why: a send completes only with its recv. Small sends may fit into a buffer, which hides the mistake until tensors grow. Two ranks
+that both receive first wait forever; so do rings in which every rank sends first, and a recv whose peer has already sent everything.
 
-How ddpdoctor knows: following each call to its peer leads back to the start, or to a rank that is in something else.
+How ddpdoctor knows: it follows each call to its peer, and gets back to the first rank, or to a rank that is not in the matching call.
 
 Fix: pair the calls.
 

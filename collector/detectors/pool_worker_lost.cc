@@ -192,7 +192,7 @@ const Detector pool_worker_lost{
     .explanation =
         R"(What you see: a rank is in pool.map, get or join; all its pool workers are idle; the other ranks wait for that rank.
 
-Why: multiprocessing.Pool replaces a worker that dies and forgets the task that the worker had. The result never arrives.
+Why: multiprocessing.Pool replaces a worker that dies, but loses the task that this worker had. The result never arrives.
 
 How ddpdoctor knows: the rank waits for a result, every worker waits for a task, and a child has died or was replaced.
 

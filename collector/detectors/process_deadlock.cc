@@ -212,15 +212,17 @@ const Detector process_deadlock{
     .kind = kKind,
     .title = "Processes wait for each other over a pipe, lock or semaphore",
     .explanation =
-        R"(What you see: nothing moves, no rank is missing, and no error is printed. Workers, helpers or servers of the job sleep.
+        R"(What you see: the job makes no progress, no rank is missing, and no error is printed. Workers, helpers or servers of the
+job sleep.
 
-Why: each process waits for something that only another one of them can do: read a full pipe, release a semaphore or the lock
-on a file, exit, answer an RPC. An exception between acquire and release loses a slot of a semaphore in the same way: every process
-that could release it waits for it.
+Why: each process waits for something that only another one of them can do: read a full pipe, release a semaphore or the lock on a
+file, exit, answer an RPC. An exception between acquire and release has the same effect: the semaphore loses a slot, and every process
+that could release one is waiting for it.
 
-How ddpdoctor knows: the kernel says at which pipe, socket, semaphore, file or child each thread sleeps, and which processes have
-the other end open, map the semaphore or hold the lock. When each of these sleeps as well, without a timeout, none can ever continue.
-One process that may still act (it runs, sleeps for a time, or waits for something unknown) is enough for silence.
+How ddpdoctor knows: the kernel shows which pipe, socket, semaphore, file or child each thread is waiting on, and which processes have
+the other end open, map the semaphore or hold the lock. If each of these processes sleeps as well, without a timeout, none can ever
+continue. If one of them may still act (it runs, sleeps for a limited time, or waits for something unknown), ddpdoctor reports
+nothing.
 
 Fix:
     - slots.acquire()

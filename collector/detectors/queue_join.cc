@@ -115,10 +115,10 @@ const Detector queue_join{
     .explanation =
         R"(What you see: a rank is in Process.join; its child does not exit although its work is finished. With little data it works.
 
-Why: multiprocessing.Queue writes through a pipe of 64 KB. A process ends only after its feeder thread has written everything,
-and the only reader is the one who waits in join.
+Why: multiprocessing.Queue writes through a pipe of 64 KB. A process ends only after its feeder thread has written everything, and the
+only reader is the process that waits in join.
 
-How ddpdoctor knows: the parent in join, the child in its clean-up with the feeder thread in a write.
+How ddpdoctor knows: the parent is in join, and the child is in its clean-up while its feeder thread is in a write.
 
 Fix:
     - child.join()

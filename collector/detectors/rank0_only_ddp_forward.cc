@@ -30,7 +30,7 @@ constexpr std::string_view kExplanation =
 in training and one call ahead; the others are in a barrier or in backward.
 
 Why: with buffers (BatchNorm) every forward of the wrapped model broadcasts them from rank 0, also under torch.no_grad() and in eval
-mode. Called under `if rank == 0`, it has no partners.
+mode. If the forward is called under `if rank == 0`, no other rank takes part in this broadcast.
 
 How ddpdoctor knows: only some ranks are in DDP's buffer broadcast, on a line under a condition that tests the rank.
 

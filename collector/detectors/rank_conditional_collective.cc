@@ -224,14 +224,16 @@ collective; the others are in the next one, in backward, or already in the next 
 Why: a collective finishes only when every rank of the group has called it. Here it is called under a condition that tests the rank:
 `if rank == 0`, `is_main_process`, `@rank_zero_only`. Hidden collectives count too: metric.compute(), self.log(sync_dist=True),
 state_dict() of sharded models, the forward of DistributedDataParallel with buffers. Libraries pair collectives by order and not by
-name, so the extra call can pair with the next call of the others, and the hang shows at a later, innocent line.
+name, so the extra call can pair with the next call of the others, and the hang then shows at a later line that is correct.
 
 How ddpdoctor knows: it finds the lowest sequence number at which ranks call different operations or call from different lines, and a
-condition in your source that leads one side there and tests the rank. The name of the variable does not matter: its value is followed
-through variables, functions, attributes, decorators and files to `dist.get_rank()`, `os.environ["RANK"]` or `is_main_process`.
+condition in your source that tests the rank and decides which ranks make the call. The name of the variable does not matter:
+ddpdoctor follows its value through variables, functions, attributes, decorators and files to `dist.get_rank()`, `os.environ["RANK"]`
+or `is_main_process`.
 
 The condition may choose a function instead of guarding the call: a class for each role, one more callback on rank 0, a method that is
-replaced. Then one line, `self.strategy.step()`, runs different functions. The report names them, and the line that chose.
+replaced. Then one line, `self.strategy.step()`, runs different functions. The report names these functions and the line that chose
+between them.
 
 Fix: call the collective on every rank, and keep only the printing under the condition.
 

@@ -367,11 +367,12 @@ const Detector rank_exited{
     .explanation =
         R"(What you see: one rank has exited with status 0; the others are in a collective.
 
-Why: it ran out of data, returned early, or called sys.exit. Launchers take status 0 for success and do not end the others.
+Why: it ran out of data, returned early, or called sys.exit. Launchers treat status 0 as success and do not end the other ranks.
 
-How ddpdoctor knows: its exit status, and the stacks of the others. In a log: the launcher reports a status that no exception has (Python's is 1).
+How ddpdoctor knows: from the exit status of this rank and the stacks of the others. In a log: the launcher reports a status that is
+not the one of an exception (in Python, 1).
 
-Fix: the same number of steps on every rank; see `ddpdoctor explain uneven-inputs`.
+Fix: run the same number of steps on every rank; see `ddpdoctor explain uneven-inputs`.
     -     if loss.isnan(): sys.exit(0)
     +     bad = torch.tensor([float(loss.isnan())])
     +     dist.all_reduce(bad)

@@ -312,13 +312,13 @@ const Detector rank_raised{
     .kind = kKind,
     .title = "One rank raised while the others wait for it",
     .explanation =
-        R"(What you see: the others are in a collective, or print "Connection closed by peer"; the first error printed is often not
-the first that happened.
+        R"(What you see: the others are in a collective, or print "Connection closed by peer"; the first error that is printed is
+often not the first that happened.
 
 Why: one rank raised and has exited, or waits in its own handler (a barrier in finally, destroy_process_group).
 
-How ddpdoctor knows: the tracebacks of the ranks without those that only say that another rank failed; or a rank that stands
-in an except block; or one that called MPI_Abort, or that MPI ended in a call that failed.
+How ddpdoctor knows: from the tracebacks of the ranks, except those that only say that another rank failed; or because a rank is in an
+except block, called MPI_Abort, or was ended by MPI after a failed call.
 
 Fix:
       except Exception:

@@ -194,11 +194,11 @@ const Detector rendezvous_incomplete{
     .explanation =
         R"(What you see: every started rank is in init_process_group (TCPStore, _store_based_barrier) until the timeout.
 
-Why: WORLD_SIZE counts more ranks than were started: a node is missing, a process died on the way, --nnodes is too large.
+Why: WORLD_SIZE counts more ranks than were started: a node is missing, a process died before it got there, or --nnodes is too large.
 
-How ddpdoctor knows: the ranks that exist, against the world size they were given; all of them are in the rendezvous. Before there are ranks:
-torchrun itself waits for other nodes (--nnodes), or its agents were given different --rdzv-id or endpoints. Or init_process_group was given different
-places.
+How ddpdoctor knows: there are fewer ranks than the world size that they were given, and all of them are in the rendezvous. Before
+torchrun has started ranks: torchrun itself waits for other nodes (--nnodes), or its agents got different --rdzv-id or endpoints. Or
+init_process_group got different addresses or files.
 
 Fix:
     - torchrun --nnodes 2 train.py

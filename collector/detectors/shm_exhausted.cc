@@ -183,12 +183,12 @@ const Detector shm_exhausted{
     .kind = kKind,
     .title = "/dev/shm is full",
     .explanation =
-        R"(What you see: "Bus error", "insufficient shared memory", workers that die with SIGBUS, or NCCL that fails with "Error while
-creating shared memory segment".
+        R"(What you see: "Bus error", "insufficient shared memory", workers that are killed by SIGBUS, or NCCL failing with "Error
+while creating shared memory segment".
 
 Why: DataLoader workers and NCCL exchange data through /dev/shm; containers give it 64 MB unless configured otherwise.
 
-How ddpdoctor knows: how full the file system is together with a bus error, or the messages.
+How ddpdoctor knows: the file system is full and a bus error occurred, or one of these messages was printed.
 
 Fix:
     $ docker run --shm-size=8g ...)",

@@ -199,14 +199,15 @@ const Detector shm_leaked{
     .kind = kKind,
     .title = "Shared memory was left behind",
     .explanation =
-        R"(What you see: /dev/shm fills up, from step to step or from run to run; torch_PID_… files whose process has exited.
+        R"(What you see: /dev/shm fills up, from step to step or from run to run; it contains torch_PID_… files whose process has
+exited.
 
-Why: under the file_system sharing strategy each tensor that a worker sends is a file in /dev/shm and a mapping of the process. It exists as
-long as some process keeps the tensor, and a killed process cannot remove it.
+Why: under the file_system sharing strategy each tensor that a worker sends is a file in /dev/shm and a mapping of the process. The
+file exists as long as a process keeps the tensor, and a killed process cannot remove it.
 
-How ddpdoctor knows: a process of a running job has more segments at each snapshot, of ever older ages, and releases none. Under run, a segment
-that the job made is still there after the job has ended. Segments of earlier jobs are a note at the end of the report, and a finding only
-while /dev/shm is nearly full.
+How ddpdoctor knows: a process of a running job has more segments in each snapshot, its oldest ones keep ageing, and it releases none.
+Under run, a segment that the job made is still there after the job has ended. Segments of earlier jobs are listed in a note at the
+end of the report; they are a finding only while /dev/shm is nearly full.
 
 Fix:
     - seen.append(images)

@@ -92,9 +92,9 @@ constexpr std::string_view kExplanation =
 the loss or in backward.
 
 Why: a sharded module gathers its parameters from all ranks each time it runs. If the batch of a rank has no image, or no token for an
-expert, and the module is skipped there, the others wait for its shard.
+expert, and this rank skips the module, the others wait for its shard.
 
-How ddpdoctor knows: the waiting ranks are in the gather of a sharded module, on a line that the odd ranks are not on.
+How ddpdoctor knows: the waiting ranks are in the gather of a sharded module, on a line that the remaining ranks have skipped.
 
 Fix: run it in every step.
 

@@ -94,10 +94,10 @@ const Detector spawn_unpicklable{
     .explanation =
         R"(What you see: "Can't pickle local object" or "Can't get attribute" when processes are started.
 
-Why: spawn starts a fresh interpreter; it must import what it runs by its name.
+Why: spawn starts a fresh interpreter, which must import the function that it runs by name.
 
-How ddpdoctor knows: Python's message, in the output or as the exception that the program which starts the ranks has printed
-(sys.last_value), with the user's line that started the process.
+How ddpdoctor knows: from Python's message in the output, or from the last exception that the program which starts the ranks has
+printed (sys.last_value), with your line that started the process.
 
 Fix:
     - mp.spawn(lambda rank: train(rank), nprocs=4)

@@ -294,13 +294,13 @@ const Detector stale_file_lock{
     .kind = kKind,
     .title = "A lock file without an owner",
     .explanation =
-        R"(What you see: ranks are in file_baton.wait while a C++ extension "compiles", or poll a *.lock file; no compiler runs, every
-restart hangs again.
+        R"(What you see: ranks are in file_baton.wait while a C++ extension "compiles", or they poll a *.lock file; no compiler runs,
+and every restart hangs again.
 
-Why: a lock by existence is only released by whoever created the file. That run was killed.
+Why: if a lock consists in the existence of a file, only the process that created the file releases it. That process was killed.
 
-How ddpdoctor knows: the frames of the waiting function and the file itself: it exists, no running process holds it, and it is
-older than the job.
+How ddpdoctor knows: from the frames of the waiting function and from the file itself: the file exists, no running process holds it,
+and it is older than the job.
 
 Fix:
     $ rm ~/.cache/torch_extensions/py311_cpu/my_extension/lock)",

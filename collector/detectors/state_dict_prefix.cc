@@ -24,7 +24,7 @@ const Detector state_dict_prefix{
 
 Why: DistributedDataParallel holds the model as its attribute `module`.
 
-How ddpdoctor knows: torch's message, with the user's line that loads.
+How ddpdoctor knows: from torch's message, with your line that loads the checkpoint.
 
 Fix:
     - torch.save(ddp_model.state_dict(), path)

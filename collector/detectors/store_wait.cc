@@ -360,10 +360,10 @@ const Detector store_wait{
     .explanation =
         R"(What you see: ranks are in store.get or store.wait until the store's timeout (30 minutes and more).
 
-Why: get waits until the key exists. The rank that should set it took another branch, spells the key differently, or waits for
-the others itself.
+Why: get waits until the key exists. The rank that should set it took a different branch, spells the key differently, or is itself
+waiting for the others.
 
-How ddpdoctor knows: the frames of the store and the key in their arguments; the user's source shows where the key is set.
+How ddpdoctor knows: from the frames of the store and the key in their arguments; your source shows where the key is set.
 
 Fix:
     + if rank == 0:

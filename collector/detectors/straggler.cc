@@ -115,7 +115,8 @@ constexpr std::string_view kExplanation =
 Why: every collective finishes when the last rank has called it. One rank with a slow disk, a throttled GPU, larger batches or extra work sets the pace
 of all.
 
-How ddpdoctor knows: the arrival times in the records: one rank is last, and late, in most of the collectives. This is slow, not hung.
+How ddpdoctor knows: from the arrival times in the records: one rank is last, and late, in most of the collectives. The job is slow,
+not hung.
 
 Fix: profile that rank; give it less work, or move its extra work to all ranks or to a background process.
 

@@ -99,7 +99,7 @@ const Detector tracker_blocked{
 
 Why: the tracker talks to a server or to a helper process, and waits for it in the middle of a step.
 
-How ddpdoctor knows: frames of the tracker below the user's line, asleep in two observations.
+How ddpdoctor knows: your line has called the tracker, whose frames sleep in two snapshots.
 
 Fix:
     $ WANDB_MODE=offline torchrun ...)",

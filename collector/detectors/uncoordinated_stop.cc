@@ -208,14 +208,14 @@ constexpr std::string_view kExplanation =
     R"(What you see: the scheduler preempts the job, or its time is up; the job neither saves nor exits, and is killed. One rank is in the
 save, in a barrier after the loop or in its exit; the others are in the all_reduce of the next step.
 
-Why: the signal arrives at each process at a different moment, and Python runs the handler between two lines. One rank reads the flag
-that the handler sets in this step, another rank in the next step, so one leaves the loop a step earlier.
+Why: the signal arrives at each process at a different moment, and Python runs the handler between two lines. One rank sees the flag
+that the handler sets in this step, another rank in the next step, so one rank leaves the loop a step earlier.
 
-How ddpdoctor knows: the ranks diverge at a condition whose value comes, in your source, from a function that signal.signal() (or
-add_signal_handler(), or a threading.Event that such a function sets) registers; or a rank waits for others inside its handler while they
-are not in theirs. A time limit that each rank reads from its own clock is reported as divergent-branch.
+How ddpdoctor knows: the ranks diverge at a condition whose value comes, in your source, from a function that signal.signal() or
+add_signal_handler() registers, or from a threading.Event that such a function sets; or a rank waits for others inside its handler
+while they are not in their handlers. A time limit that each rank reads from its own clock is reported as divergent-branch.
 
-Fix: all_reduce the flag.
+Fix: agree on the flag with an all_reduce.
 
     +    flag = torch.tensor([int(stop.requested)])
     +    dist.all_reduce(flag, op=dist.ReduceOp.MAX)

@@ -374,14 +374,14 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: ranks wait, nothing moves, and no known cause matches.
+    R"(What you see: ranks wait, the job makes no progress, and no known cause matches.
 
 Why: a rank could not be observed, there are no records of the collectives, or the job hangs in a way that ddpdoctor does not know.
 
-How ddpdoctor knows: by nothing; no other kind fitted what was seen.
+How ddpdoctor knows: no other kind matched the evidence.
 
-The fix is to see more: observe all ranks at once (on every node, with the right to read them), start the job with `ddpdoctor run`, and attach twice,
-some seconds apart.
+The fix is to collect more evidence: observe all ranks at once (on every node, with permission to read them), start the job with
+`ddpdoctor run`, and attach twice, some seconds apart.
 
     - $ torchrun --nproc_per_node=4 train.py
     + $ ddpdoctor run -- torchrun --nproc_per_node=4 train.py

@@ -182,15 +182,15 @@ Findings detect(const graph::Examination& examination) {
 
 constexpr std::string_view kExplanation =
     R"(What you see: the job hangs near the end of an epoch, at the same step in every run. Some ranks are in validation, at a
-checkpoint, in a barrier, or have exited with status 0; the others are in backward.
+checkpoint, in a barrier, or have exited with status 0; the other ranks are in backward.
 
-Why: the ranks get different numbers of batches: a custom sampler, an iterable dataset with fewer shards than ranks times
-workers, a wrong __len__, a filter. The ranks with more steps wait in a gradient reduction that the others never join.
+Why: the ranks get different numbers of batches: a custom sampler, an iterable dataset with fewer shards than ranks times workers, a
+wrong __len__, a filter. The ranks with more steps wait in a gradient reduction that the other ranks never join.
 
-How ddpdoctor knows: some ranks wait inside a loop of your source that the others have left; the records hold fewer calls of
-the loop on those. While the job still trains, the iterators of the loop are read: ranks whose loops have different lengths and call a
-collective in every step will hang, and ddpdoctor reports that before it happens (likely at most). The lengths prove nothing where a
-condition can end or skip the loop, in a Join block, under no_sync(), or when more steps follow the loop.
+How ddpdoctor knows: some ranks wait inside a loop of your source that the others have left, and the records of those that left show
+fewer calls from the loop. While the job is still training, ddpdoctor reads the iterators of the loop: ranks whose loops have
+different lengths and call a collective in every step will hang, and ddpdoctor reports that before it happens (likely at most). The
+lengths prove nothing if a condition can end or skip the loop, in a Join block, under no_sync(), or if more steps follow the loop.
 
 Fix: give every rank the same number of steps, or use Join, which handles unequal numbers.
 

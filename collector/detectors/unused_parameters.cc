@@ -272,13 +272,14 @@ constexpr std::string_view kExplanation =
     R"(What you see: the job hangs in backward on most ranks; one rank has finished it and is in the next collective of the same step or in the
 next forward. Or the next forward raises "Expected to have finished reduction in the prior iteration".
 
-Why: DistributedDataParallel reduces gradients in buckets and starts a bucket when all its parameters have a gradient. If a rank does not
-take a branch of the model, some parameters get no gradient, so this rank never reduces their bucket. The others did, and wait.
+Why: DistributedDataParallel reduces gradients in buckets and starts a bucket when all its parameters have a gradient. If a rank does
+not take a branch of the model, some parameters get no gradient, so this rank never reduces their bucket. The other ranks have started
+that reduction and wait.
 
-How ddpdoctor knows: some ranks wait for a bucket in backward; the odd rank is at a later call of the same loop, no condition of your
-source leads only that rank there, and its records lack the bucket.
+How ddpdoctor knows: some ranks wait for a bucket in backward; the remaining rank is at a later call of the same loop, no condition in
+your source explains this difference, and its records lack the bucket.
 
-Fix: either
+Fix: pass find_unused_parameters=True, or use all parameters in every step.
 
     -    model = DDP(model)
     +    model = DDP(model, find_unused_parameters=True)

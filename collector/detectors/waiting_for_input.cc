@@ -186,9 +186,9 @@ const Detector waiting_for_input{
         R"(What you see: one rank is in pdb, in input(), or stopped (state T); the others wait for it in a collective. Under torchrun the
 prompt is often not visible at all.
 
-Why: a breakpoint() or a question was left in the code, or the job was put in the background and touched its terminal.
+Why: a breakpoint() or a prompt was left in the code, or the job runs in the background and tried to use its terminal.
 
-How ddpdoctor knows: the frames of the debugger or of input(), a read of the terminal, or the process state.
+How ddpdoctor knows: from the frames of the debugger or of input(), a read of the terminal, or the process state.
 
 Fix:
     - breakpoint()

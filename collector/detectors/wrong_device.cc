@@ -256,8 +256,8 @@ that hangs.
 
 Why: without set_device a rank's first CUDA call, and collectives without tensors, go to GPU 0.
 
-How ddpdoctor knows: the CUDA contexts of the ranks (under ddpdoctor run: a rank that started CUDA on one GPU only, which is that of
-another rank, while the GPU of its local rank is there and unused); torch's warning.
+How ddpdoctor knows: from the CUDA contexts of the ranks, or from torch's warning. Under ddpdoctor run: a rank initialised CUDA only
+on the GPU of another rank, while the GPU of its own local rank exists and is unused.
 
 Fix:
     + torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
