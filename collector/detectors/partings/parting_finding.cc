@@ -150,16 +150,12 @@ void add_present_place(const Parting& parting, Finding& finding) {
 }
 
 const char* note_of(const Branch& branch) {
-  if (branch.catches) {
-    return "continues after an exception";
-  }
-  if (branch.skips) {
-    return "skips the rest of the step";
-  }
-  if (branch.caches) {
-    return "returns a kept result without running the function";
-  }
-  return branch.or_else.empty() ? "decides which ranks call it" : "may decide which ranks call it";
+  const char* const decides =
+      branch.or_else.empty() ? "decides which ranks call it" : "may decide which ranks call it";
+  return branch.catches  ? "continues after an exception"
+         : branch.skips  ? "skips the rest of the step"
+         : branch.caches ? "returns a kept result without running the function"
+                         : decides;
 }
 
 /// Ranks of a side that make the same call from another line (the branch of another case), by line.
