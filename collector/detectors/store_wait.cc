@@ -139,10 +139,7 @@ std::optional<KeySetter> setter(const model::JobModel& job, std::string_view key
   };
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : lines) {
-      const bool sets = text.find(".set(") != std::string::npos ||
-                        text.find(".add(") != std::string::npos ||
-                        text.find(".compare_set(") != std::string::npos;
-      if (sets && (text.find(stem(key)) != std::string::npos || names_it(text))) {
+      if (sets_a_key(text) && (text.find(stem(key)) != std::string::npos || names_it(text))) {
         return KeySetter{.where = {.file = file, .line = number, .function = {}}};
       }
     }

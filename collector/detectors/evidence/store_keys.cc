@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostGuards = 2;
 
-/// "plan/", "/part" of `plan/{step}/part`: what is certain, in order.
+/// "plan/", "/part" of `plan/{step}/part`: the fixed parts, in order.
 std::vector<std::string_view> certain_parts(std::string_view literal) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -60,13 +60,7 @@ std::vector<std::string_view> strings_in(std::string_view statement) {
   return out;
 }
 
-bool sets_a_key(std::string_view line) {
-  constexpr std::array<std::string_view, 3> kSetters = {".set(", ".add(", ".compare_set("};
-  return std::any_of(kSetters.begin(), kSetters.end(),
-                     [line](std::string_view call) { return line.find(call) != line.npos; });
-}
-
-/// The only line that calls a function; unknown when none or several do.
+/// The only line that calls a function; unknown if no line or several lines do.
 model::CallSite only_call_of(const model::JobModel& job, std::string_view function) {
   model::CallSite found;
   for (const auto& [file, lines] : job.sources) {
@@ -86,7 +80,7 @@ model::CallSite only_call_of(const model::JobModel& job, std::string_view functi
   return found;
 }
 
-/// Tests on the way to a line of a function, and to the call of that function.
+/// Adds the tests around a line of a function.
 void add_guards(const model::JobModel& job, const model::CallSite& site,
                 std::vector<model::CallSite>& guards) {
   for (const program::Block& block :
@@ -98,6 +92,16 @@ void add_guards(const model::JobModel& job, const model::CallSite& site,
 }
 
 }  // namespace
+
+bool sets_a_key(std::string_view line) {
+  constexpr std::array<std::string_view, 3> kSetters = {"set", "add", "compare_set"};
+  const auto calls = program::calls_in(line);
+  return std::any_of(calls.begin(), calls.end(), [&kSetters](const program::Call& call) {
+    const std::string_view method = program::last_name(call.callee);
+    return method.size() < call.callee.size() &&
+           std::find(kSetters.begin(), kSetters.end(), method) != kSetters.end();
+  });
+}
 
 std::string_view written_part(std::string_view key, std::string_view literal) {
   const auto parts = certain_parts(literal);

@@ -216,12 +216,12 @@ bool read_lonely_forward(const Examination& examination, Explanation& explanatio
 // A tie, and the source shows nothing: the side that does something new is the odd one.
 void settle_by_habit(const Examination& examination, Explanation& explanation) {
   const Newcomer odd =
-      explanation.parting.tie ? newcomer(examination, explanation.parting) : Newcomer::kNobody;
+      explanation.parting.tie ? newcomer(examination, explanation.parting) : Newcomer::kNeither;
   if (odd == Newcomer::kRest) {
     explanation.turn();
   }
-  explanation.parting.settled = explanation.parting.settled || odd != Newcomer::kNobody;
-  explanation.parting.tie = explanation.parting.tie && odd == Newcomer::kNobody;
+  explanation.parting.settled = explanation.parting.settled || odd != Newcomer::kNeither;
+  explanation.parting.tie = explanation.parting.tie && odd == Newcomer::kNeither;
 }
 
 void read_source(const Examination& examination, Explanation& explanation) {

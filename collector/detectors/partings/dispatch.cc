@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/partings/calls_at.h"
+#include "collector/detectors/partings/wrapping_frames.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/launched_call.h"
 #include "collector/model/observed_values.h"
@@ -223,12 +224,11 @@ std::string plain(std::string_view function) {
   return std::string(local == function.npos ? function : function.substr(local + 9));
 }
 
-/// Frames of libraries that only pass a call on to what they were given.
+/// A frame that only passes a call on to the function that it was given; functools.partial and
+/// functools.wraps among them.
 bool passes_on(const model::Frame& frame) {
   return frame.language != model::Language::kPython || frame.file.ends_with("/functools.py") ||
-         frame.file.ends_with("/contextlib.py") ||
-         frame.file.ends_with("/torch/nn/modules/module.py") ||
-         frame.file.ends_with("/torch/utils/_contextlib.py");
+         only_wraps(frame);
 }
 
 /// The line itself runs the function: no library between them chooses what to call. Without a stack
@@ -258,7 +258,7 @@ bool runs_directly(const Side& side, const model::CallSite& at, const model::Cal
 }
 
 /// One of these ranks is in this function.
-bool somebody_is_in(const graph::Examination& examination, const model::RankSet& ranks,
+bool any_rank_is_in(const graph::Examination& examination, const model::RankSet& ranks,
                     const model::CallSite& function) {
   return std::any_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
     const graph::Standing* const standing = examination.standing(rank);
@@ -297,7 +297,7 @@ std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool
   out.by_stack = inner == below.size() && graph::same_line(asking.fork.ours, asking.fork.theirs) &&
                  !across.empty() && !same_function(step.next, across.back()) &&
                  call_to(job, step.at, across.back()) == call &&
-                 !somebody_is_in(asking.examination, other.ranks, step.next) &&
+                 !any_rank_is_in(asking.examination, other.ranks, step.next) &&
                  runs_directly(other, step.at, across.back(), call);
   if (read == Read::kSame && !out.by_stack) {
     return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call line that ran different functions: a class that a table gives each rank, a callback that
-// only some have, a function that was replaced under a test of the rank. The line is the same on
-// all ranks; the choice of its receiver decides who makes the collective.
+// One call line that ran different functions: a table gives each rank its own class, only some
+// ranks have a callback, or a test of the rank replaced a function. The line is the same on all
+// ranks; the choice of its receiver decides which ranks make the collective.
 #pragma once
 
 #include <optional>
@@ -15,26 +15,26 @@ namespace ddpdoctor::detectors {
 struct Dispatch {
   model::CallSite call;      // the line that both sides run
   std::string callee;        // as it is written there: "self.part.close"
-  std::string runs;          // what leads to the collective: "Archivist.close"
-  std::string instead;       // what it is on the other side; empty: not known
-  model::CallSite other{};   // where that is defined
+  std::string runs;          // the function that makes the collective: "Archivist.close"
+  std::string instead;       // the function on the other side; empty: unknown
+  model::CallSite other{};   // where `instead` is defined
   bool of_odd = true;        // the odd ranks make the collective; not exchanged by turn()
   bool by_value = false;     // read from the memory of both sides
-  bool by_stack = false;     // both sides are in it, each in another function
+  bool by_stack = false;     // both sides are in the call, in different functions
   program::Origin origin{};  // of the choice
   model::CallSite chosen{};  // the line that chose
-  std::string chosen_by{};   // the condition or key there, or the assignment
+  std::string chosen_by{};   // the condition, key or assignment at that line
 };
 
-/// The dispatch on the way to the call of one side, if the ranks diverged there; nothing if both
-/// sides run the same function, or functions that make the same calls.
+/// The dispatch between the fork and the call of one side, if the ranks diverged there; nothing if
+/// both sides run the same function, or functions that make the same calls.
 std::optional<Dispatch> dispatch_of(const graph::Examination& examination, const Parting& parting,
                                     const Fork& fork);
 
 enum class ChosenBy { kRank, kAnything };
 
-/// Sets the cause if a dispatch explains the divergence; false if none does. kRank: only one that
-/// was seen on both sides and that a test of the rank chose.
+/// Sets the cause if a dispatch explains the divergence; returns false if none does. kRank: only a
+/// dispatch that was observed on both sides and that a test of the rank chose.
 bool read_dispatch(const graph::Examination& examination, Explanation& explanation,
                    ChosenBy chosen_by);
 

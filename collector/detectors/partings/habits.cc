@@ -39,19 +39,19 @@ std::optional<model::RankSet> who_came_before(const graph::Examination& examinat
 Newcomer newcomer(const graph::Examination& examination, const Parting& parting) {
   if (!parting.recorded || !parting.sequence || parting.shifted || parting.odd.call == nullptr ||
       parting.rest.call == nullptr || !parting.odd.site().known() || !parting.rest.site().known()) {
-    return Newcomer::kNobody;
+    return Newcomer::kNeither;
   }
   const model::RankSet all = parting.odd.ranks.united(parting.rest.ranks);
   const auto odd = who_came_before(examination, parting, all, graph::callers_of(*parting.odd.call));
   const auto rest =
       who_came_before(examination, parting, all, graph::callers_of(*parting.rest.call));
   if (!odd || !rest) {
-    return Newcomer::kNobody;
+    return Newcomer::kNeither;
   }
   if (odd->empty() && *rest == all) {
     return Newcomer::kOdd;
   }
-  return rest->empty() && *odd == all ? Newcomer::kRest : Newcomer::kNobody;
+  return rest->empty() && *odd == all ? Newcomer::kRest : Newcomer::kNeither;
 }
 
 bool is_first_of_its_kind(const graph::Examination& examination,

@@ -8,10 +8,10 @@
 namespace ddpdoctor::detectors {
 
 /// The side of a divergence that calls from a line from which no rank called before.
-enum class Newcomer { kNobody, kOdd, kRest };
+enum class Newcomer { kNeither, kOdd, kRest };
 
-/// kNobody if both sides do or neither does, if not all ranks of both sides made the other side's
-/// call before, or if the records do not go back to the first call.
+/// kNeither if both sides call from such a line, or neither does; if some rank never made the other
+/// side's call before; or if the records do not start at the first call.
 Newcomer newcomer(const graph::Examination& examination, const Parting& parting);
 
 /// The group has made other calls before, but never one like this.

@@ -248,7 +248,7 @@ Passes recorded_passes(const Examination& examination, const Parting& parting, c
     return {};
   }
   if ((odd == Went::kRoundShared) == (rest == Went::kRoundShared)) {
-    return {.ahead = Ahead::kNobody};
+    return {.ahead = Ahead::kNeither};
   }
   return odd == Went::kRoundShared
              ? Passes{.ahead = Ahead::kOdd, .behind_repeats = rest == Went::kRoundOwn}
@@ -274,7 +274,7 @@ Order order_of(const Examination& examination, const Parting& parting, const For
   if (turns.ahead == Ahead::kUnknown || (recorded != Ahead::kUnknown && recorded != turns.ahead)) {
     return {};
   }
-  if (turns.ahead != Ahead::kNobody) {
+  if (turns.ahead != Ahead::kNeither) {
     return {.behind = turns.ahead == Ahead::kOdd ? Behind::kRest : Behind::kOdd,
             .loose = turns.loose};
   }

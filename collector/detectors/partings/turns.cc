@@ -6,10 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
-
-#include "base/folders.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/partings/wrapping_frames.h"
 #include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/history.h"
@@ -34,23 +32,6 @@ using Frames = std::vector<const Frame*>;
 bool begins_with(const Path& path, const Path& recorded) {
   return recorded.size() <= path.size() &&
          std::equal(recorded.begin(), recorded.end(), path.begin(), graph::same_line);
-}
-
-/// Functions that call what is below them exactly once.
-bool only_wraps(const Frame& frame) {
-  constexpr std::array<std::string_view, 8> kFiles = {
-      "torch/utils/_contextlib.py",
-      "torch/distributed/c10d_logger.py",
-      "torch/distributed/elastic/multiprocessing/errors/__init__.py",
-      "torch/multiprocessing/spawn.py",
-      "torch/nn/modules/module.py",
-      "contextlib.py",
-      "runpy.py",
-      "threading.py"};
-  return base::lies_in(frame.file, "multiprocessing") || frame.file.starts_with("<frozen ") ||
-         std::any_of(kFiles.begin(), kFiles.end(), [&frame](std::string_view file) {
-           return frame.file == file || frame.file.ends_with(fmt::format("/{}", file));
-         });
 }
 
 /// The user's frames down to this depth, if no library function with a possible loop is among them
@@ -133,7 +114,7 @@ Turns turns_of(const model::JobModel& job, const Parting& parting, const Fork& f
   if (odd.empty() || rest.empty()) {
     return {};
   }
-  Turns out{.ahead = Ahead::kNobody};
+  Turns out{.ahead = Ahead::kNeither};
   for (std::size_t i = 0; i <= depth; ++i) {
     const Lines& lines = lines_of(job, odd[i]->file);
     if (odd[i]->file != rest[i]->file || !is_whole(lines, odd[i]->line) ||

@@ -11,7 +11,7 @@ namespace ddpdoctor::detectors {
 
 /// The side that has begun another iteration of a common loop while the other is still in the
 /// previous one.
-enum class Ahead { kUnknown, kNobody, kOdd, kRest };
+enum class Ahead { kUnknown, kNeither, kOdd, kRest };
 
 struct Turns {
   Ahead ahead = Ahead::kUnknown;

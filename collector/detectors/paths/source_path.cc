@@ -122,7 +122,7 @@ std::optional<Branch> branch_around(const model::JobModel& job, const Path& call
   return std::nullopt;
 }
 
-Branch branch_of_decorator(const program::LettingIn& let_in, const model::CallSite& site,
+Branch branch_of_decorator(const program::DecoratorAt& let_in, const model::CallSite& site,
                            bool ours) {
   const std::string decorator = let_in.decorator.one_line();
   Branch branch = branch_of({.kind = BlockKind::kFunction,
@@ -134,7 +134,7 @@ Branch branch_of_decorator(const program::LettingIn& let_in, const model::CallSi
   return branch;
 }
 
-Branch branch_of_cache(const program::LettingIn& cache, const model::CallSite& site, bool ours) {
+Branch branch_of_cache(const program::DecoratorAt& cache, const model::CallSite& site, bool ours) {
   Branch branch = branch_of_decorator(cache, site, ours);
   branch.on = Dependence::kData;
   branch.condition = "@" + branch.condition;

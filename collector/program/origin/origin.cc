@@ -37,6 +37,31 @@ Where where_of(const Files& files, const Asked& asked) {
   return out;
 }
 
+/// The first answer of `question(slicer, decorator, where)` for a decorator of the function around
+/// a line.
+template <typename Question>
+std::optional<DecoratorAt> first_decorator(const SourceText& text, int line, const Sources& sources,
+                                           Question question) {
+  const SourceIndex& index = index_of(text);
+  if (index.empty()) {
+    return std::nullopt;
+  }
+  const Scope& function = index.function_at(line);
+  if (function.decorators.empty()) {
+    return std::nullopt;
+  }
+  const Files files(text, sources);
+  const Where where{.file = &files.file_of(text),
+                    .scope = function.outer == kNone ? 0 : function.outer};
+  for (const Node decorator : function.decorators) {
+    Slicer slicer(files, nullptr);
+    if (auto found = question(slicer, decorator, where)) {
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Origin origin_of(std::string_view expression, const Asked& asked, const Sources& sources) {
@@ -56,49 +81,32 @@ Origin origin_of(std::string_view expression, const Asked& asked, const Sources&
   return slicer.value(node, where_of(files, asked));
 }
 
-std::optional<LettingIn> cache_around(const SourceText& text, int line, const Sources& sources) {
-  const SourceIndex& index = index_of(text);
-  if (index.empty()) {
-    return std::nullopt;
-  }
-  const Scope& function = index.function_at(line);
-  if (function.decorators.empty()) {
-    return std::nullopt;
-  }
-  const Files files(text, sources);
-  const std::size_t outer = function.outer == kNone ? 0 : function.outer;
-  for (const Node decorator : function.decorators) {
-    const bool called = decorator.is(NodeKind::kCall);
-    const Definition is =
-        files.resolve(files.file_of(text), outer,
-                      dotted_name(called ? decorator.field(Field::kFunction) : decorator));
-    if (is.kind == Definition::Kind::kLibrary && keeps_results(is.qualified)) {
-      return LettingIn{.decorator = decorator, .line = decorator.line()};
-    }
-  }
-  return std::nullopt;
+std::optional<DecoratorAt> cache_around(const SourceText& text, int line, const Sources& sources) {
+  return first_decorator(
+      text, line, sources,
+      [](Slicer& slicer, Node decorator, const Where& where) -> std::optional<DecoratorAt> {
+        const bool called = decorator.is(NodeKind::kCall);
+        const Definition is = slicer.files().resolve(
+            *where.file, where.scope,
+            dotted_name(called ? decorator.field(Field::kFunction) : decorator));
+        if (is.kind != Definition::Kind::kLibrary || !keeps_results(is.qualified)) {
+          return std::nullopt;
+        }
+        return DecoratorAt{.decorator = decorator, .line = decorator.line()};
+      });
 }
 
-std::optional<LettingIn> ranks_let_in(const SourceText& text, int line, const Sources& sources) {
-  const SourceIndex& index = index_of(text);
-  if (index.empty()) {
-    return std::nullopt;
-  }
-  const Scope& function = index.function_at(line);
-  if (function.decorators.empty()) {
-    return std::nullopt;
-  }
-  const Files files(text, sources);
-  for (const Node decorator : function.decorators) {
-    Slicer slicer(files, nullptr);
-    const Where where{.file = &files.file_of(text),
-                      .scope = function.outer == kNone ? 0 : function.outer};
-    if (const auto origin = slicer.lets_in(decorator, where)) {
-      return LettingIn{
-          .decorator = decorator, .line = decorator.line(), .by_name = origin->by_name};
-    }
-  }
-  return std::nullopt;
+std::optional<DecoratorAt> ranks_let_in(const SourceText& text, int line, const Sources& sources) {
+  return first_decorator(
+      text, line, sources,
+      [](Slicer& slicer, Node decorator, const Where& where) -> std::optional<DecoratorAt> {
+        const auto origin = slicer.lets_in(decorator, where);
+        if (!origin) {
+          return std::nullopt;
+        }
+        return DecoratorAt{
+            .decorator = decorator, .line = decorator.line(), .by_name = origin->by_name};
+      });
 }
 
 }  // namespace ddpdoctor::program

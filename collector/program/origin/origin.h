@@ -64,14 +64,14 @@ Origin origin_of(std::string_view expression, const Asked& asked, const Sources&
 
 /// A decorator of the function around a line: it runs the function on some ranks only, or not
 /// always.
-struct LettingIn {
+struct DecoratorAt {
   Node decorator;
   int line = 0;
   bool by_name = false;
 };
-std::optional<LettingIn> ranks_let_in(const SourceText& text, int line, const Sources& sources);
+std::optional<DecoratorAt> ranks_let_in(const SourceText& text, int line, const Sources& sources);
 
 /// The decorator that keeps the results of the function around a line.
-std::optional<LettingIn> cache_around(const SourceText& text, int line, const Sources& sources);
+std::optional<DecoratorAt> cache_around(const SourceText& text, int line, const Sources& sources);
 
 }  // namespace ddpdoctor::program

@@ -22,11 +22,14 @@ bool may_return_true(const Callee& exit) {
   });
 }
 
-bool is_context_manager(const Scope& function) {
+bool is_context_manager(const Callee& generator, const Files& files) {
+  const Scope& function = generator.function();
+  const std::size_t outer = function.outer == kNone ? 0 : function.outer;
   return function.is_generator &&
-         std::any_of(function.decorators.begin(), function.decorators.end(), [](Node decorator) {
-           const std::string dotted = dotted_name(decorator);
-           return last_of(dotted) == "contextmanager" || last_of(dotted) == "asynccontextmanager";
+         std::any_of(function.decorators.begin(), function.decorators.end(), [&](Node decorator) {
+           const Definition is = files.resolve(*generator.file, outer, dotted_name(decorator));
+           return is.qualified == "contextlib.contextmanager" ||
+                  is.qualified == "contextlib.asynccontextmanager";
          });
 }
 
@@ -50,8 +53,8 @@ bool catches(Node entered, const Where& where, Slicer& slicer) {
   }
   const auto called =
       entered.is(NodeKind::kCall) ? callees_of(entered, where, slicer) : std::vector<Callee>{};
-  return std::any_of(called.begin(), called.end(), [](const Callee& one) {
-    return is_context_manager(one.function()) && catches_at_its_yield(one);
+  return std::any_of(called.begin(), called.end(), [&slicer](const Callee& one) {
+    return is_context_manager(one, slicer.files()) && catches_at_its_yield(one);
   });
 }
 

@@ -30,7 +30,8 @@ TEST(Swallowing, IsAContextOfTheUserThatReturnsTrueOrCatchesAtItsYield) {
       "    with self.guard as g:\n      f()  # HERE\n";
   EXPECT_EQ(swallowing(guard), "with self.guard as g");
   const std::string manager =
-      "@contextlib.contextmanager\ndef tolerant():\n  try:\n    yield\n  except ValueError:\n"
+      "import contextlib\n@contextlib.contextmanager\ndef tolerant():\n  try:\n    yield\n  except "
+      "ValueError:\n"
       "    pass\n\ndef run():\n  with tolerant():\n    f()  # HERE\n";
   EXPECT_EQ(swallowing(manager), "with tolerant()");
 }
@@ -42,7 +43,8 @@ TEST(Swallowing, IsNoContextOfTheUserThatLetsExceptionsPass) {
   EXPECT_EQ(swallowing("class Timer:\n  def __exit__(self, *what):\n    if done:\n      return\n"
                        "    note()\n\nwith Timer():\n  f()  # HERE\n"),
             "");
-  EXPECT_EQ(swallowing("@contextmanager\ndef timed():\n  try:\n    yield\n  finally:\n    note()\n"
+  EXPECT_EQ(swallowing("from contextlib import contextmanager\n@contextmanager\ndef timed():\n  "
+                       "try:\n    yield\n  finally:\n    note()\n"
                        "\nwith timed():\n  f()  # HERE\n"),
             "");
 }
