@@ -19,20 +19,21 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// The cycle of waiting ranks, back to the first; empty if the ranks are in none.
+/// The shortest cycle of waiting ranks, back to the first; empty if the ranks are in none.
 std::vector<std::string> cycle_of(const graph::Examination& examination,
                                   const model::RankSet& ranks) {
+  std::vector<std::string> shortest;
   for (const auto& cycle : examination.waits.cycles()) {
     const bool ours = std::any_of(cycle.begin(), cycle.end(), [&ranks](const std::string& node) {
       return std::any_of(ranks.begin(), ranks.end(), [&node](model::Rank rank) {
         return node == fmt::format("rank:{}", rank);
       });
     });
-    if (ours) {
-      return cycle;
+    if (ours && (shortest.empty() || cycle.size() < shortest.size())) {
+      shortest = cycle;
     }
   }
-  return {};
+  return shortest;
 }
 
 /// The two groups that the summary names: those in which ranks of the cycle wait.
@@ -73,12 +74,18 @@ std::string circle_of_waits(const graph::Examination& examination,
                                    : graph::cycle_sentence(examination.waits, cycle));
 }
 
-void add_places(const graph::Examination& examination, Finding& finding) {
+/// Places of the culprits, those in the cycle that the summary names first.
+void add_places(const graph::Examination& examination, const std::vector<std::string>& cycle,
+                Finding& finding) {
   constexpr std::size_t kMostPlaces = 4;
   finding.locations.clear();
+  std::vector<model::Rank> ranks = finding.culprits.values();
+  std::stable_partition(ranks.begin(), ranks.end(), [&cycle](model::Rank rank) {
+    return std::find(cycle.begin(), cycle.end(), fmt::format("rank:{}", rank)) != cycle.end();
+  });
   std::map<std::pair<model::CallSite, std::string>, model::RankSet> places;
   std::vector<std::pair<model::CallSite, std::string>> order;  // by the first rank of each
-  for (const model::Rank rank : finding.culprits) {
+  for (const model::Rank rank : ranks) {
     const graph::Standing* standing = examination.standing(rank);
     if (standing != nullptr && standing->user.known()) {
       const std::string in =
@@ -92,9 +99,9 @@ void add_places(const graph::Examination& examination, Finding& finding) {
   }
   for (const auto& place : order) {
     if (finding.locations.size() < kMostPlaces) {
-      const model::RankSet& ranks = places.at(place);
+      const model::RankSet& there = places.at(place);
       finding.locations.push_back(
-          location(place.first, ranks, ranks_do(ranks, "is here", "are here") + place.second));
+          location(place.first, there, ranks_do(there, "is here", "are here") + place.second));
     }
   }
 }
@@ -115,7 +122,7 @@ void tell_calls_that_did_not_meet(const graph::Examination& examination, const P
   finding.fix =
       "Check that every rank calls the collectives of both groups in the same order; take a flight "
       "recorder dump to see the groups.";
-  add_places(examination, finding);
+  add_places(examination, {}, finding);
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -141,7 +148,7 @@ Findings detect(const graph::Examination& examination) {
   finding.fix =
       "Call the collectives of both groups in the same order on every rank; or wait() for the "
       "first before the second starts.";
-  add_places(examination, finding);
+  add_places(examination, cycle, finding);
   static_cast<void>(std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
     return add_choice(examination, one, "decides which group comes first", finding);
   }));

@@ -5,20 +5,19 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/generation.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-const graph::Standing* generating(const model::JobModel& job, const Parting& parting) {
-  const graph::Standing* odd = parting.odd.standing;
-  return odd != nullptr && in_generate(job, *odd) ? odd : parting.rest.standing;
+const Side& generating(const graph::Examination& examination, const Parting& parting) {
+  return is_generating(examination, parting.odd) ? parting.odd : parting.rest;
 }
 
-std::string fix(const model::JobModel& job, const Explanation& explanation) {
-  const graph::Standing* inside = generating(job, explanation.parting);
-  if (inside == nullptr || own_generation(job, *inside) == nullptr) {
+std::string fix(const graph::Examination& examination, const Explanation& explanation) {
+  if (!own_generation_line(examination, generating(examination, explanation.parting))) {
     return "Pass synced_gpus=True to generate(), or generate a fixed length on every rank.";
   }
   return explanation.branch
@@ -31,16 +30,16 @@ std::string fix(const model::JobModel& job, const Explanation& explanation) {
 }
 
 /// The line in the user's own generate() comes first, because it must be changed.
-void put_generating_side_first(const model::JobModel& job, const Parting& parting,
+void put_generating_side_first(const graph::Examination& examination, const Parting& parting,
                                Finding& finding) {
-  const graph::Standing* inside = generating(job, parting);
-  const model::Frame* frame = inside == nullptr ? nullptr : own_generation(job, *inside);
-  if (frame != nullptr) {
+  const Side& inside = generating(examination, parting);
+  const auto line = own_generation_line(examination, inside);
+  if (line) {
+    const model::Rank rank =
+        inside.standing == nullptr ? inside.ranks.front() : inside.standing->rank;
     finding.locations.insert(
         finding.locations.begin(),
-        location(
-            model::CallSite{.file = frame->file, .line = frame->line, .function = frame->function},
-            {inside->rank}, fmt::format("rank {} is still generating here", inside->rank)));
+        location(*line, {rank}, fmt::format("rank {} is still generating here", rank)));
   }
 }
 
@@ -53,8 +52,8 @@ Findings detect(const graph::Examination& examination) {
                              said(parting.odd.ranks), said(parting.rest.ranks),
                              ranks_do(parting.rest.ranks, "is waiting", "are waiting"),
                              waiting_call(examination, explanation));
-                         finding.fix = fix(examination.job, explanation);
-                         put_generating_side_first(examination.job, parting, finding);
+                         finding.fix = fix(examination, explanation);
+                         put_generating_side_first(examination, parting, finding);
                        });
 }
 

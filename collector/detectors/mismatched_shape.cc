@@ -70,6 +70,7 @@ Finding from_records(const graph::Examination& examination, const graph::Diverge
   }
   if (splits && contradicts_itself(examination, *disagreed.odd_call)) {
     finding.culprits = disagreed.odd;  // then two ranks are not a tie
+    finding.waiting = finding.waiting.minus(finding.culprits);
   }
   finding.fix =
       splits

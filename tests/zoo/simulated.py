@@ -28,6 +28,7 @@ MODES = ("run", "attach", "stacks")
 LIMIT = 85  # seconds after which the device ends a job
 NO_RECORDER = {"TORCH_FR_BUFFER_SIZE": "0", "TORCH_NCCL_TRACE_BUFFER_SIZE": "0"}
 SETTLE = 7  # a host waits 2 s for its first late call, and then runs ahead
+PATIENCE = float(os.environ.get("ZOO_PATIENCE", "1"))  # a busy machine: how many times as long a job may take
 CI = {"rank_conditional_collective/train.py", "uneven_inputs/train.py", "p2p_deadlock/both_receive.py", "divergent_branch/oom_skip.py", "healthy/barrier.py"}
 
 
@@ -95,11 +96,11 @@ class Seen:
 
 
 def attach(folder, case, healthy, kept=None, recorder=True):
-    gpu = device.Device(LIMIT)
+    gpu = device.Device(LIMIT * PATIENCE)
     more = gpu.environment if recorder else {**gpu.environment, **NO_RECORDER}
     job = Job(folder, case, healthy, prefix=("nice", "-n", "10"), more=more, prepare=ask_for_nccl)
     try:
-        if not job.wait_ready(healthy, limit=40, least=SETTLE):
+        if not job.wait_ready(healthy, limit=40 * PATIENCE, least=SETTLE):
             lost = Seen([f"the job did not come up: {job.output()[-600:]}"])
             return {"attach": lost, "stacks": lost} if recorder else {"bare": lost}
         if not healthy and not case.get("healthy_only"):
@@ -119,18 +120,18 @@ def attach(folder, case, healthy, kept=None, recorder=True):
                 "stacks": Seen(problems(folder, case, healthy, stacks, None, "stacks"), stacks, text)}
     finally:
         if kept:
-            keep_evidence(kept, f"{folder}/{case['script']}{' --healthy' if healthy else ''}", job.folder)
+            keep_evidence(kept, label_of(folder, case, healthy), job.folder)
         job.end()
         gpu.end()
 
 
-def run(folder, case, healthy):
+def run(folder, case, healthy, kept=None):
     reports = Path(tempfile.mkdtemp(prefix="ddpzoo_report_"))
-    gpu = device.Device(LIMIT)
+    gpu = device.Device(LIMIT * PATIENCE)
     job = Job(folder, case, healthy, more=gpu.environment, prepare=ask_for_nccl,
               prefix=("nice", "-n", "10", TOOL, "run", "--hang-timeout", "6", "--on-hang", "kill", "--always", "--report-dir", str(reports), "--"))
     try:
-        limit = time.time() + (35 if healthy or case.get("healthy_only") else 70)
+        limit = time.time() + PATIENCE * (35 if healthy or case.get("healthy_only") else 70)
         while job.process.poll() is None and time.time() < limit:
             time.sleep(0.2)
         ours = job.process.poll() is None
@@ -146,21 +147,29 @@ def run(folder, case, healthy):
     except subprocess.TimeoutExpired:
         return {"run": Seen(["ddpdoctor run did not end after SIGINT"], None, job.output())}
     finally:
+        if kept:
+            keep_evidence(kept, label_of(folder, case, healthy), job.folder, reports)
         job.end()
         gpu.end()
         shutil.rmtree(reports, ignore_errors=True)
+
+
+def label_of(folder, case, healthy):
+    return f"{folder}/{case['script']}{' --healthy' if healthy else ''}"
 
 
 def name_of(label):
     return label.replace("/", "_").replace(" --", "-")
 
 
-def keep_evidence(folder, label, job):
-    """The recording and the dumps of all ranks, from which `report` must find the same again."""
+def keep_evidence(folder, label, job, reports=None):
+    """The recordings, the dumps of all ranks and the output, from which `report` must find the same again."""
     evidence = Path(folder) / name_of(label)
     evidence.mkdir(exist_ok=True)
-    for file in [*job.glob("job.ddpd"), *job.glob("rank*.txt"), *job.rglob("*.py")]:
+    for file in [*job.glob("job.ddpd"), *job.glob("rank*.txt"), *job.glob("job.log"), *job.rglob("*.py")]:
         shutil.copy(file, evidence)
+    if reports and (reports / "job.ddpd").exists():
+        shutil.copy(reports / "job.ddpd", evidence / "run.ddpd")
 
 
 def keep(folder, label, mode, seen):
@@ -176,13 +185,13 @@ def observe(folder, case, healthy, wanted, kept=None):
     if case.get("mode") != "run" and "bare" in wanted:
         seen.update(attach(folder, case, healthy, kept, recorder=False))
     if "run" in wanted:
-        seen.update(run(folder, case, healthy))
+        seen.update(run(folder, case, healthy, kept))
     return {mode: one for mode, one in seen.items() if mode in wanted}
 
 
 def judged(folder, case, healthy, options, wanted):
     """{mode: right} of one side; printed."""
-    label = f"{folder}/{case['script']}{' --healthy' if healthy else ''}"
+    label = label_of(folder, case, healthy)
     seen = observe(folder, case, healthy, wanted, options.keep)
     again = [mode for mode, one in seen.items() if one.wrong]
     if again and options.ci:  # a shared machine: the second run separates a defect from a chance failure, and both are printed

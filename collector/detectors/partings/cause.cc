@@ -10,6 +10,7 @@
 #include "collector/detectors/partings/call_ahead.h"
 #include "collector/detectors/partings/callback_count.h"
 #include "collector/detectors/partings/dispatch.h"
+#include "collector/detectors/partings/generation.h"
 #include "collector/detectors/partings/generator_loop.h"
 #include "collector/detectors/partings/gradient_hook.h"
 #include "collector/detectors/partings/habits.h"
@@ -60,7 +61,7 @@ bool read_rank_branch(const Examination& examination, Explanation& explanation) 
   explanation.branch =
       rank_branch(examination.job, *explanation.fork, parting.odd.ranks, parting.rest.ranks);
   if (!explanation.branch || !explains(*explanation.branch, parting) ||
-      refuted_by_values(examination.job, *explanation.branch, parting)) {
+      refuted_by_values(examination, *explanation.branch, parting)) {
     explanation.branch.reset();
     return false;
   }
@@ -90,7 +91,7 @@ bool read_data_branch(const Examination& examination, Explanation& explanation) 
       stands_in_left_loop(examination.job, *explanation.fork, *explanation.branch) ||
       would_have_left(examination.job, explanation.parting, *explanation.fork,
                       *explanation.branch) ||
-      refuted_by_values(examination.job, *explanation.branch, explanation.parting)) {
+      refuted_by_values(examination, *explanation.branch, explanation.parting)) {
     explanation.branch.reset();
     return false;
   }
@@ -127,13 +128,11 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
   if (read_join(examination, explanation)) {
     return true;
   }
-  const Standing* odd = explanation.parting.odd.standing;
   const Standing* rest = explanation.parting.rest.standing;
-  const bool generating = (odd != nullptr && in_generate(examination.job, *odd)) !=
-                          (rest != nullptr && in_generate(examination.job, *rest));
+  const bool odd_generates = is_generating(examination, explanation.parting.odd);
+  const bool generating = odd_generates != is_generating(examination, explanation.parting.rest);
   // In a tie, the side that has left generate() is the odd one.
-  if (generating && explanation.parting.tie && odd != nullptr &&
-      in_generate(examination.job, *odd)) {
+  if (generating && explanation.parting.tie && odd_generates) {
     explanation.turn();
   }
   const bool other_unit = gather_different_units(examination.job, explanation.parting);
@@ -326,7 +325,7 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   return explanation;
 }
 
-// An order of groups, unless only one side's call is under a test of the rank.
+// An order of groups: no test of the rank leads to one side's call only, or all met there before.
 bool is_order(const Examination& examination, const Explanation& explanation,
               const std::vector<Parting>& all, const Parting& parting) {
   const bool plain = explanation.cause == Cause::kMissing || explanation.cause == Cause::kExtra;
@@ -334,7 +333,10 @@ bool is_order(const Examination& examination, const Explanation& explanation,
                     would_have_met(examination, parting);
   return held && parting.odd.activity() == Activity::kCollective &&
          parting.rest.activity() == Activity::kCollective &&
-         (plain || are_arms(examination, explanation));
+         (plain || are_arms(examination, explanation) ||
+          std::all_of(all.begin(), all.end(), [&examination](const Parting& one) {
+            return met_here_before(examination, one);
+          }));
 }
 
 // Ranks wait for each other in two groups, in a call that all repeat and in a new one: not an

@@ -232,7 +232,7 @@ bool passes_on(const model::Frame& frame) {
 }
 
 /// The line itself runs the function: no library between them chooses what to call. Without a stack
-/// of it, the function has the name that is called.
+/// of it, the function has the name that is called, or the line works out what to call.
 bool runs_directly(const Side& side, const model::CallSite& at, const model::CallSite& next,
                    Node call) {
   const auto is = [](const model::Frame& frame, const model::CallSite& site) {
@@ -251,10 +251,28 @@ bool runs_directly(const Side& side, const model::CallSite& at, const model::Cal
     }
   }
   const Node callee = program::without_parentheses(call.field(program::Field::kFunction));
+  if (callee.is(NodeKind::kCall) || callee.is(NodeKind::kSubscript)) {
+    return true;
+  }
   const std::string_view name = callee.is(NodeKind::kAttribute)
                                     ? callee.field(program::Field::kAttribute).text()
                                     : callee.text();
   return name == program::last_name(next.function);
+}
+
+/// The memory of these ranks shows that the call reaches the function: no library chooses it.
+bool is_read_as_callee(const model::JobModel& job, const Step& step, const model::RankSet& ranks,
+                       Node call) {
+  const std::string callee = call.field(program::Field::kFunction).one_line();
+  for (const model::ReachedBy& one : model::callees_at(job, step.at.file, step.at.line, ranks)) {
+    const std::string reached = on_side(one, ranks);
+    if (one.expression == callee && place_in(job, reached).file == step.next.file &&
+        program::last_name(std::string_view(reached).substr(0, reached.rfind(" ("))) ==
+            program::last_name(step.next.function)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// One of these ranks is in this function.
@@ -284,7 +302,8 @@ std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool
   const Path& below = ours ? asking.fork.below_ours : asking.fork.below_theirs;
   const Path& across = ours ? asking.fork.below_theirs : asking.fork.below_ours;
   const Node call = call_to(job, step.at, step.next);
-  if (!call || !runs_directly(caller, step.at, step.next, call)) {
+  if (!call || !(runs_directly(caller, step.at, step.next, call) ||
+                 is_read_as_callee(job, step, caller.ranks, call))) {
     return std::nullopt;
   }
   Dispatch out{.call = step.at,

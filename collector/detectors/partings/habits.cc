@@ -74,6 +74,22 @@ bool is_first_of_its_kind(const graph::Examination& examination,
   return before >= kHabit;
 }
 
+bool met_here_before(const graph::Examination& examination, const Parting& parting) {
+  const model::CollectiveCall* const now = parting.rest.call;
+  if (!parting.recorded || now == nullptr || !now->call_site.known()) {
+    return false;
+  }
+  const model::RankSet all = parting.odd.ranks.united(parting.rest.ranks);
+  const Calls& calls = examination.history.calls(parting.group, now->rank);
+  return std::any_of(calls.begin(), calls.end(), [&](const model::CollectiveCall* before) {
+    return before->sequence < now->sequence &&
+           graph::same_line(before->call_site, now->call_site) &&
+           std::all_of(all.begin(), all.end(), [&](model::Rank rank) {
+             return examination.history.at(parting.group, rank, before->sequence) != nullptr;
+           });
+  });
+}
+
 bool breaks_its_habit(const graph::Examination& examination, const Side& side) {
   constexpr std::size_t kHabit = 2;
   if (side.call == nullptr || !side.call->call_site.known() || side.operation.empty()) {

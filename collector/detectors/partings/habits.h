@@ -17,6 +17,10 @@ Newcomer newcomer(const graph::Examination& examination, const Parting& parting)
 /// The group has made other calls before, but never one like this.
 bool is_first_of_its_kind(const graph::Examination& examination, const model::CollectiveCall& call);
 
+/// All ranks of both sides have met before in a call of the group that the waiting side made from
+/// the same line: such a call is not extra, however each rank decides when to make it.
+bool met_here_before(const graph::Examination& examination, const Parting& parting);
+
 /// This line calls this operation only here, and a different one everywhere else.
 bool breaks_its_habit(const graph::Examination& examination, const Side& side);
 

@@ -8,7 +8,9 @@
 
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/paths/source_path.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -43,12 +45,57 @@ std::optional<Leavers> leavers(const graph::Examination& examination, const Stan
   return found;
 }
 
+/// The loop has a length of its own on the rank that waits: all others go over another one.
+struct Odd {
+  std::int64_t own = 0;
+  std::int64_t others = 0;
+};
+
+std::optional<Odd> goes_over_another_number(const graph::Examination& examination,
+                                            const Standing& standing,
+                                            const model::CallSite& header) {
+  model::RankSet others;
+  for (const Standing& other : examination.standings) {
+    if (other.rank != standing.rank) {
+      others.insert(other.rank);
+    }
+  }
+  const auto own = length_gone_over(examination.job, header, model::RankSet{standing.rank});
+  const auto theirs = length_gone_over(examination.job, header, others);
+  return others.size() > 1 && own && theirs && *own != *theirs
+             ? std::optional(Odd{.own = *own, .others = *theirs})
+             : std::nullopt;
+}
+
+/// Votes: of one waiting rank and its partners, the one whose loop is unlike all others' is odd.
+void tell_odd_length(const graph::Examination& examination, const Standing& standing,
+                     const LeftLoop& loop, const Odd& odd, Finding& finding) {
+  const model::RankSet own{standing.rank};
+  const model::RankSet others = model::all_ranks(examination.job).minus(own);
+  finding.culprits = own;
+  finding.waiting = waiting_ranks(examination).minus(own);
+  finding.summary = fmt::format(
+      "rank {} goes over {} items in `{}` ({}), {} over {}; rank {} is waiting in {}",
+      standing.rank, odd.own, loop.header, line_of(loop.where), said(others), odd.others,
+      standing.rank, standing.call->operation.empty() ? "a receive" : standing.call->operation);
+  finding.locations.push_back(
+      location(loop.where, own, fmt::format("{} items on rank {}", odd.own, standing.rank)));
+  finding.fix = fmt::format(
+      "Give rank {} as many iterations of this loop as its partners: each message needs both "
+      "sides.",
+      standing.rank);
+}
+
 }  // namespace
 
 void tell_left_exchange(const graph::Examination& examination, const Standing& standing,
                         Finding& finding) {
   const auto left = leavers(examination, standing);
   if (!left) {
+    return;
+  }
+  if (const auto odd = goes_over_another_number(examination, standing, left->loop.where)) {
+    tell_odd_length(examination, standing, left->loop, *odd, finding);
     return;
   }
   finding.culprits = left->ranks;

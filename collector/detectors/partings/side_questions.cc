@@ -283,15 +283,17 @@ bool has_all_gradients(const model::JobModel& job, const Side& side) {
   return known;
 }
 
+bool gathers_unasked(const model::JobModel& job, const Side& side) {
+  const std::string statement =
+      program::statement_at(lines_of(job, side.site().file), side.site().line);
+  return side.call != nullptr &&
+         (side.operation == "all_gather_into_tensor" || side.operation == "all_gather") &&
+         !statement.empty() && !calls_a_gather(statement);
+}
+
 bool gather_different_units(const model::JobModel& job, const Parting& parting) {
-  const auto gathers_unasked = [&job](const Side& side) {
-    const std::string statement =
-        program::statement_at(lines_of(job, side.site().file), side.site().line);
-    return side.call != nullptr && side.operation == "all_gather_into_tensor" &&
-           !statement.empty() && !calls_a_gather(statement);
-  };
-  return parting.about == graph::Disagreement::kShape && gathers_unasked(parting.odd) &&
-         gathers_unasked(parting.rest) &&
+  return parting.about == graph::Disagreement::kShape && gathers_unasked(job, parting.odd) &&
+         gathers_unasked(job, parting.rest) &&
          !graph::same_line(parting.odd.site(), parting.rest.site());
 }
 

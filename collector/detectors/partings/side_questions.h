@@ -47,6 +47,10 @@ bool rest_is_past_backward(const graph::Examination& examination, const Parting&
 /// Its reducers are recorded, and each of their backward passes reduced every bucket.
 bool has_all_gradients(const model::JobModel& job, const Side& side);
 
+/// According to the records, the side gathers parameters at a line without an explicit gather: a
+/// sharded module makes the call.
+bool gathers_unasked(const model::JobModel& job, const Side& side);
+
 /// According to the records, both sides gather parameters of different sizes at lines without an
 /// explicit gather: a sharded unit ran on one side only.
 bool gather_different_units(const model::JobModel& job, const Parting& parting);

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/ran_on.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/observed_values.h"
 #include "collector/program/questions/blocks.h"
@@ -135,8 +136,10 @@ ValuesSay values_say(const model::JobModel& job, const model::CallSite& decision
   return say(decided_at(model::observed_values(job), decision.file, decision.line), parting);
 }
 
-bool refuted_by_values(const model::JobModel& job, const Branch& branch, const Parting& parting) {
-  return values_say(job, branch.where, parting) == ValuesSay::kSame;
+bool refuted_by_values(const graph::Examination& examination, const Branch& branch,
+                       const Parting& parting) {
+  return !ran_on(examination, parting.odd) && !ran_on(examination, parting.rest) &&
+         values_say(examination.job, branch.where, parting) == ValuesSay::kSame;
 }
 
 std::optional<Branch> branch_by_values(const model::JobModel& job, const Fork& fork,

@@ -22,8 +22,10 @@ enum class ValuesSay {
 ValuesSay values_say(const model::JobModel& job, const model::CallSite& decision,
                      const Parting& parting);
 
-/// The result of the branch is known on both sides and is equal.
-bool refuted_by_values(const model::JobModel& job, const Branch& branch, const Parting& parting);
+/// The result of the branch is known on both sides and is equal. The values of a host that ran on
+/// past the divergence are those of a later iteration, and refute nothing.
+bool refuted_by_values(const graph::Examination& examination, const Branch& branch,
+                       const Parting& parting);
 
 /// The condition between the fork and one of the two calls whose value differs between the sides.
 /// It needs no names: `on` is kRank if what it reads equals the rank's number on every rank, or if

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/model/building/arguments_of_nccl.h"
 #include "collector/model/building/child_ends.h"
 #include "collector/model/building/compiled_sites.h"
 #include "collector/model/building/devices.h"
@@ -191,6 +192,7 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
     return recorded.contains(call.rank) && !(above && is_of_nccl(job, call));
   });
   CompiledSites compiled;
+  std::vector<CollectiveCall> below;
   for (const Recording& recording : recordings) {
     if (!recording.rank || recording.forked) {
       continue;
@@ -198,11 +200,13 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
     const std::vector<bool> hidden = queued_behind_others(recording);
     for (std::size_t i = 0; i < recording.calls.size(); ++i) {
       const sources::RecordedCall& call = recording.calls[i];
-      if (!hidden[i] && !(above && is_communicator(recording.groups[call.group]))) {
-        job.collectives.push_back(call_of(recording, call, groups, compiled));
+      const bool is_below = above && is_communicator(recording.groups[call.group]);
+      if (is_below || !hidden[i]) {
+        (is_below ? below : job.collectives).push_back(call_of(recording, call, groups, compiled));
       }
     }
   }
+  add_arguments_of_nccl(job, below);
 }
 
 std::optional<Exit> end_of(const Recording& recording, const std::map<pid_t, Exit>& ends) {

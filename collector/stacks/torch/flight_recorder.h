@@ -31,8 +31,10 @@ struct RecorderEntry {
 
 struct RecorderLimits {
   std::size_t entries = 4096;  // number of newest entries to keep
-  std::size_t calls = 256;     // number of newest entries whose frames are read
-  std::size_t frames = 48;     // of one entry, innermost first
+  // Number of newest entries whose frames are read: all of a ring of the usual size, because a host
+  // runs up to a launch queue ahead of the call at which the ranks diverged.
+  std::size_t calls = 2048;
+  std::size_t frames = 48;  // of one entry, innermost first
 };
 
 struct RecorderReading {

@@ -47,6 +47,67 @@ TEST(CollectiveOrder, GoesRoundOverTheGroupsOfAMesh) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2, 3}));
 }
 
+constexpr const char* kActors = R"(
+class Trainer:
+    def loop(self, every):
+        for count in range(1000):
+            dist.broadcast(self.batch, 1, group=samples)  # trainer
+            if count % every == 0:
+                dist.broadcast(self.weight, 0, group=weights)  # trainer
+
+class Rollout:
+    def loop(self, every):
+        for count in range(1000):
+            dist.broadcast(self.batch, 1, group=samples)  # rollout
+            if count % every == 0:
+                dist.broadcast(self.weight, 0, group=weights)  # rollout
+
+def main():
+    actor = Trainer() if dist.get_rank() == 0 else Rollout()
+    actor.loop(EVERY)
+)";
+
+/// A trainer and a rollout worker wait for each other in two groups; with `met`, in each both have
+/// met before.
+JobBuilder actors(bool met) {
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, kActors).group("1", {0, 1}, "weights");
+  builder.group("2", {0, 1}, "samples");
+  const std::string main = " | " + at("main", "actor.loop");
+  const auto call = [](const std::string& group, std::int64_t sequence, const std::string& line,
+                       const std::string& function) {
+    return tests::CallStory{.operation = "broadcast",
+                            .sequence = sequence,
+                            .group = group,
+                            .site = site(function, line) + " | " + site("main", "actor.loop")};
+  };
+  const std::string weight = "dist.broadcast(self.weight, 0, group=weights)  # ";
+  const std::string batch = "dist.broadcast(self.batch, 1, group=samples)  # ";
+  if (met) {
+    builder.call(0, call("1", 1, weight + "trainer", "Trainer.loop"))
+        .call(1, call("1", 1, weight + "rollout", "Rollout.loop"))
+        .call(0, call("2", 1, batch + "trainer", "Trainer.loop"))
+        .call(1, call("2", 1, batch + "rollout", "Rollout.loop"));
+  }
+  const std::int64_t next = met ? 2 : 1;
+  builder.call(0, call("1", next, weight + "trainer", "Trainer.loop"))
+      .call(1, call("2", next, batch + "rollout", "Rollout.loop"))
+      .stack(0, in("broadcast", at("Trainer.loop", weight + "trainer") + main,
+                   "group=<ProcessGroup 1>"))
+      .stack(1, in("broadcast", at("Rollout.loop", batch + "rollout") + main,
+                   "group=<ProcessGroup 2>"));
+  return builder;
+}
+
+TEST(CollectiveOrder, IsThatOfActorsWhichHaveMetInBothGroupsBefore) {
+  const Findings findings = asked("collective-order", actors(true).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
+  EXPECT_EQ(findings[0].locations.size(), 2U);
+  EXPECT_TRUE(asked("rank-conditional-collective", actors(true).build()).empty());
+  EXPECT_TRUE(asked("collective-order", actors(false).build()).empty());
+}
+
 TEST(CollectiveOrder, HoldsForTwoArmsOfOneIf) {
   JobBuilder builder = told();
   builder.source(kTrain,

@@ -137,6 +137,66 @@ TEST(Dispatch, InALoopOverCallbacksNamesThoseOfEachSide) {
       << found[0].summary;
 }
 
+constexpr const char* kTable = R"(
+import torch.distributed as dist
+
+def local(w):
+    return w.mean()
+
+def reduced(w):
+    dist.all_gather(ws, w)
+
+class Score:
+    def __init__(self, how):
+        self.how = {"local": local, "reduced": reduced}[how]
+
+    def step(self):
+        dist.all_reduce(self.w)
+        self.how(self.w)
+)";
+
+/// No stack is in the function any more: the records and the memory show that the line called it.
+model::JobModel ran_past_a_table(const std::string& odd) {
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, kTable);
+  builder.stack(kAll, in("all_reduce", at("Score.step", "dist.all_reduce(self.w)")));
+  builder
+      .call({0, 1}, {.operation = "all_reduce",
+                     .sequence = 4,
+                     .site = site("Score.step", "dist.all_reduce(self.w)")})
+      .call(2, {.operation = "all_gather",
+                .sequence = 4,
+                .site = site("reduced", "dist.all_gather") + " | " +
+                        site("Score.step", "self.how(self.w)")})
+      .call(kAll, {.operation = "all_reduce",
+                   .sequence = 5,
+                   .site = site("Score.step", "dist.all_reduce(self.w)")});
+  model::JobModel told = builder.build();
+  for (int rank = 0; rank < 3; ++rank) {
+    told.facts.push_back(model::fact_of(SeenValue{.rank = rank,
+                                                  .role = ValueRole::kCallee,
+                                                  .file = kTrain,
+                                                  .line = 15,
+                                                  .function = "Score.step",
+                                                  .at = 14,
+                                                  .expression = "self.how",
+                                                  .value = rank == 2 ? odd : "local (train.py:4)",
+                                                  .state = ValueState::kKnown,
+                                                  .reason = {}}));
+  }
+  return told;
+}
+
+TEST(Dispatch, OfAHostThatRanOnIsReadFromItsMemory) {
+  const Findings found = asked("divergent-branch", ran_past_a_table("reduced (train.py:7)"));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].culprits, model::RankSet{2});
+  EXPECT_NE(found[0].summary.find("`self.how` (train.py:15) is reduced on rank 2 and local"),
+            std::string::npos)
+      << found[0].summary;
+  EXPECT_TRUE(asked("divergent-branch", ran_past_a_table("other (train.py:7)")).empty());
+}
+
 TEST(Dispatch, ToOneFunctionOnAllRanksPartsNobody) {
   const Findings found =
       asked("divergent-branch", with_callees("[Keeper.after]", "[Keeper.after]"));

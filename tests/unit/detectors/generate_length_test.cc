@@ -59,6 +59,31 @@ TEST(GenerateLength, NamesTheTestThatEndsTheUsersOwnLoop) {
   EXPECT_NE(findings[0].fix.find("`not alive.any()`"), std::string::npos) << findings[0].fix;
 }
 
+/// The hosts of a GPU job: both wait for a value further on, and the records show where they
+/// diverged.
+TEST(GenerateLength, IsSeenInTheRecordsOfHostsThatRanOn) {
+  const std::string on_gpu = "native:cuEventSynchronize@libcuda.so.1 | ";
+  const std::string later = site("main", "loss =");
+  JobBuilder builder = job();
+  builder.backend("nccl").ranks(2).source(kTrain, kOwnLoop);
+  builder.stack(kAll, on_gpu + at("unroll", "if not alive") + " | " + at("main", "ids = unroll"));
+  builder
+      .call(1, {.operation = "all_gather",
+                .sequence = 7,
+                .site = site("unroll", "logits =") + " | " + site("main", "ids = unroll"),
+                .state = model::CallState::kStarted})
+      .call(1, {.operation = "all_gather", .sequence = 8, .site = later})
+      .call(0, {.operation = "all_reduce",
+                .sequence = 7,
+                .site = later,
+                .state = model::CallState::kStarted})
+      .call(0, {.operation = "all_gather", .sequence = 8, .site = later});
+  const Findings findings = asked("generate-length", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+}
+
 TEST(GenerateLength, IsSilentWhenAllGenerateOrTheJobMoves) {
   JobBuilder builder = told();
   builder.stack(2, kGenerating);

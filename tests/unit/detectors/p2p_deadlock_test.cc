@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "collector/model/observed_values.h"
 #include "tests/unit/detectors/collective_stories.h"
 
 namespace ddpdoctor::detectors {
@@ -153,6 +154,48 @@ TEST(P2pDeadlock, TellsWhoLeftTheLoopOfTheExchange) {
   expect_leaver("    all = [step(x) for x in Stream(stage)]\n", "", 3);
   expect_leaver("    all = [step(x) for x in Stream(stage)]\n",
                 "py:run.<locals>.<listcomp>@/srv/run.py:3 | ", 3);
+}
+
+/// A pipeline of three stages; the loop of each goes over this number of items.
+model::JobModel pipeline(const std::vector<std::int64_t>& items) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source("/srv/run.py",
+              "def run(n):\n  for i in range(n):\n    dist.recv(x, me - 1)\n  dist.barrier()\n")
+      .stack({0, 1}, in("barrier", "py:run@/srv/run.py:4"))
+      .stack(2, in("recv", "py:run@/srv/run.py:3", "src=1"));
+  model::JobModel told = builder.build();
+  for (model::Rank rank = 0; rank < 3; ++rank) {
+    told.facts.push_back(model::fact_of({.rank = rank,
+                                         .role = model::ValueRole::kLoop,
+                                         .file = "/srv/run.py",
+                                         .line = 2,
+                                         .function = "run",
+                                         .at = 3,
+                                         .expression = "range(n)",
+                                         .value = {},
+                                         .state = model::ValueState::kKnown,
+                                         .reason = {},
+                                         .items = items[static_cast<std::size_t>(rank)]}));
+  }
+  return told;
+}
+
+TEST(P2pDeadlock, BlamesTheRankWhoseLoopIsUnlikeAllOthers) {
+  const Findings findings = asked("p2p-deadlock", pipeline({4, 4, 5}));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{2});
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{0, 1}));
+  EXPECT_EQ(findings[0].summary,
+            "rank 2 goes over 5 items in `for i in range(n)` (run.py:2), ranks 0 and 1 over 4; "
+            "rank 2 is waiting in recv");
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+}
+
+TEST(P2pDeadlock, BlamesWhoLeftTheLoopIfTheLengthsOfTheOthersDiffer) {
+  const Findings findings = asked("p2p-deadlock", pipeline({5, 4, 5}));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{1});
 }
 
 TEST(P2pDeadlock, SeesARankOfAGroupTakenForARankOfTheJob) {

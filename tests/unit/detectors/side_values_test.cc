@@ -51,6 +51,30 @@ model::JobModel with_values(const std::string& condition, const std::string& odd
   return job;
 }
 
+/// The condition is equal on all ranks now; on rank 0, records show the call that it led to.
+model::JobModel equal_now(bool ran_on) {
+  JobBuilder builder = told("full(self.held)");
+  builder
+      .call({1, 2, 3},
+            {.operation = "all_reduce", .sequence = 9, .site = site("main", "out.backward()")})
+      .call(0, {.operation = "barrier", .sequence = 9, .site = site("main", "dist.barrier()")});
+  if (ran_on) {
+    builder.stack(kAll, in("barrier", at("main", "dist.barrier()")));
+    builder.call({1, 2, 3},
+                 {.operation = "barrier", .sequence = 10, .site = site("main", "dist.barrier()")});
+  }
+  model::JobModel job = builder.build();
+  for (int rank = 0; rank < 4; ++rank) {
+    job.facts.push_back(model::fact_of(seen(rank, "full(self.held)", "True")));
+  }
+  return job;
+}
+
+TEST(Values, OfALaterIterationRefuteNothing) {
+  EXPECT_TRUE(asked("divergent-branch", equal_now(false)).empty());
+  EXPECT_EQ(asked("divergent-branch", equal_now(true)).size(), 1U);
+}
+
 TEST(Values, OfAnyConditionThatDiffersNameItForCertain) {
   for (const std::string condition : {"cfg.tim", "cfg.time", "args.use_amp", "args.verbose"}) {
     const Findings found = asked("divergent-branch", with_values(condition, "True", "False"));
