@@ -138,8 +138,8 @@ std::optional<KeySetter> setter(const model::JobModel& job, std::string_view key
                        [&](std::string_view word) { return named_string(job, word) == key; });
   };
   for (const auto& [file, lines] : job.sources) {
-    for (const auto& [number, text] : lines) {
-      if (sets_a_key(text) && (text.find(stem(key)) != std::string::npos || names_it(text))) {
+    for (const auto& [number, text] : calls_that_set_keys(job, lines)) {
+      if (text.find(stem(key)) != std::string::npos || names_it(text)) {
         return KeySetter{.where = {.file = file, .line = number, .function = {}}};
       }
     }

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,12 +11,15 @@
 #include "base/text.h"
 #include "collector/graph/polled_state.h"
 #include "collector/graph/working.h"
+#include "collector/model/observed_objects.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/dependence.h"
 #include "collector/program/questions/exceptions.h"
 #include "collector/program/questions/exits.h"
+#include "collector/program/questions/method_calls.h"
 #include "collector/program/source_text.h"
+#include "collector/program/syntax/source_index.h"
 
 namespace ddpdoctor::graph {
 namespace {
@@ -42,34 +44,52 @@ bool is_endless_range(std::string_view iterated) {
          (error == std::errc() && (power || rounds > kManyRounds));
 }
 
-bool calls_any(std::string_view code, std::span<const std::string_view> functions) {
-  return std::any_of(functions.begin(), functions.end(), [code](std::string_view function) {
-    return code.find(function) != std::string_view::npos;
+/// It does, or it may: the class of the object is unknown.
+bool may(const program::MethodCall& call, program::MethodDoes effect) {
+  return told(call, effect) != program::Told::kNo;
+}
+
+/// The comparison around a node tests for one value, so that its loop continues until it is there:
+/// `== x`, `in x`. `is not None` and `!= ""` test for the end of the data.
+bool waits_for_a_value(program::Node comparison) {
+  const auto operands = comparison.children();
+  const auto words = comparison.fields(program::Field::kOperators);
+  return std::any_of(words.begin(), words.end(), [&operands](program::Node word) {
+    const std::string_view text = word.text();
+    if (text == "!=") {
+      const program::Node right = operands.back();
+      const std::string_view plain = right.text();
+      const bool empty = right.is(program::NodeKind::kString) &&
+                         plain.find_first_not_of("bBrRuU'\"") == plain.npos;
+      return !empty && !right.is(program::NodeKind::kNone);
+    }
+    return text == "==" || text == "in" || text == "not in";
   });
 }
 
 /// "while chunk := file.read(size)": ends at the end of the data, unless the test compares the data
 /// with an expected value.
-bool reads_on(std::string_view condition) {
-  constexpr std::array<std::string_view, 6> kReaders = {".read(", ".read1(",    ".readline(",
-                                                        ".recv(", ".fetchone(", ".fetchmany("};
-  constexpr std::array<std::string_view, 5> kNothing = {"None", "\"\"", "''", "b\"\"", "b''"};
-  const std::size_t named = condition.find(":=");
-  if (named == std::string_view::npos || !calls_any(condition.substr(named), kReaders) ||
-      condition.starts_with("not ") || condition.find("==") != std::string_view::npos ||
-      condition.find(" in ") != std::string_view::npos) {
-    return false;
+bool reads_on(program::Node call) {
+  bool named = false;
+  for (program::Node at = call; at && !program::is_header(at.kind()) && at.parent() != at;
+       at = at.parent()) {
+    named = named || at.is(program::NodeKind::kNamed);
+    if (at.is(program::NodeKind::kNot) ||
+        (at.is(program::NodeKind::kComparison) && waits_for_a_value(at))) {
+      return false;
+    }
   }
-  const std::size_t unlike = condition.find("!=");
-  return unlike == std::string_view::npos ||
-         std::find(kNothing.begin(), kNothing.end(), base::trim(condition.substr(unlike + 2))) !=
-             kNothing.end();
+  return named;
 }
 
 /// "while (item := queue.get()) is not None": ends when the work ends.
-bool takes_work(std::string_view condition) {
-  constexpr std::array<std::string_view, 4> kTakers = {".get(", ".pop(", ".popleft(", "next("};
-  return calls_any(condition, kTakers) || reads_on(condition);
+bool takes_work(const model::JobModel& job, const program::SourceText& lines, int loop,
+                program::SeenObjects seen) {
+  const auto calls = program::calls_at(lines, job.sources, loop, seen);
+  return std::any_of(calls.begin(), calls.end(), [](const program::MethodCall& call) {
+    return may(call, program::MethodDoes::kTakesWork) ||
+           (may(call, program::MethodDoes::kReadsOn) && reads_on(call.call));
+  });
 }
 
 /// A test in the loop around `line` can leave the loop.
@@ -91,7 +111,10 @@ bool counts_its_rounds(const program::SourceText& lines, const program::Block& l
   constexpr std::array<std::string_view, 3> kMore = {" and ", " or ", "("};
   const std::string_view condition = loop.condition;
   const std::size_t compared = condition.find_first_of("<>");
-  if (compared == std::string_view::npos || calls_any(condition, kMore)) {
+  const bool more = std::any_of(kMore.begin(), kMore.end(), [condition](std::string_view word) {
+    return condition.find(word) != condition.npos;
+  });
+  if (compared == std::string_view::npos || more) {
     return false;
   }
   const std::string_view left = base::trim(condition.substr(0, compared));
@@ -121,23 +144,22 @@ bool counts_its_rounds(const program::SourceText& lines, const program::Block& l
 
 /// "while True: connection = server.accept(); time.sleep(8); …": the program may pause between two
 /// pieces of work.
-bool took_work_before(const program::SourceText& lines, int loop, int line) {
-  constexpr std::array<std::string_view, 4> kTakers = {".accept(", ".recv(", ".get(", ".popleft("};
-  for (auto at = lines.upper_bound(loop); at != lines.end() && at->first < line; ++at) {
-    if (calls_any(at->second, kTakers)) {
-      return true;
-    }
-  }
-  return false;
+bool took_work_before(const model::JobModel& job, const program::SourceText& lines, int loop,
+                      int line, program::SeenObjects seen) {
+  const auto calls = program::calls_on(lines, job.sources, loop + 1, line - 1, seen);
+  return told(calls, program::MethodDoes::kTakesWork) != program::Told::kNo;
 }
 
 /// The innermost loop around a line is a waiting loop: a `while`, unless a test of the rank is in
 /// between, which makes the sleep a step of that rank in a common loop.
-bool in_waiting_loop(const program::SourceText& lines, int line) {
+bool in_waiting_loop(const model::JobModel& job, const model::Thread& thread,
+                     const program::SourceText& lines, int line) {
+  const auto seen = model::seen_objects(job, thread.tid);
   for (const program::Block& block : program::enclosing(lines, line)) {
     switch (block.kind) {
       case program::BlockKind::kWhile:
-        return !takes_work(block.condition) && !took_work_before(lines, block.line, line) &&
+        return !takes_work(job, lines, block.line, seen) &&
+               !took_work_before(job, lines, block.line, line, seen) &&
                !is_until_a_time(lines, block, line) && !counts_its_rounds(lines, block, line);
       case program::BlockKind::kFor:
         return is_endless_range(block.condition);
@@ -178,7 +200,8 @@ bool in_bounded_user_code(const model::JobModel& job, const model::Thread& threa
   }
   const auto lines = job.sources.find(frame->file);
   const bool known = lines != job.sources.end() && lines->second.contains(frame->line);
-  return known ? !in_waiting_loop(lines->second, frame->line) : frame->file.starts_with('<');
+  return known ? !in_waiting_loop(job, thread, lines->second, frame->line)
+               : frame->file.starts_with('<');
 }
 
 }  // namespace
@@ -240,9 +263,6 @@ bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread)
 /// "while True: time.sleep(8); with cond: cond.notify_all()": other threads of the process wait for
 /// what happens between the sleeps.
 bool gives_signals(const model::JobModel& job, const model::Thread& thread) {
-  constexpr std::array<std::string_view, 8> kSignals = {
-      ".notify(",  ".notify_all(", ".set(",        ".put(",
-      ".release(", ".set_result(", ".put_nowait(", ".task_done("};
   const model::Frame* user = model::user_frame(thread);
   const auto source = user == nullptr ? job.sources.end() : job.sources.find(user->file);
   if (!thread.waits_on || !thread.waits_on->limit || *thread.waits_on->limit >= kMoment ||
@@ -250,20 +270,23 @@ bool gives_signals(const model::JobModel& job, const model::Thread& thread) {
     return false;
   }
   const auto loop = program::loop_around(source->second, user->line);
+  if (!loop) {
+    return false;
+  }
   // A loop that ends reaches the code after it.
-  const bool endless = loop && (loop->condition == "True" || loop->condition == "1");
-  const int deepest = loop ? loop->indent + (endless ? 1 : 0) : 0;
-  for (auto at = source->second.upper_bound(loop ? loop->line : user->line);
-       loop && at != source->second.end(); ++at) {
+  const bool endless = loop->condition == "True" || loop->condition == "1";
+  const int deepest = loop->indent + (endless ? 1 : 0);
+  int last = loop->line;
+  for (auto at = source->second.upper_bound(loop->line); at != source->second.end(); ++at) {
     const std::size_t indent = at->second.find_first_not_of(" \t");
     if (indent != at->second.npos && static_cast<int>(indent) < deepest) {
       break;
     }
-    if (calls_any(at->second, kSignals)) {
-      return true;
-    }
+    last = at->first;
   }
-  return false;
+  const auto calls = program::calls_on(source->second, job.sources, loop->line + 1, last,
+                                       model::seen_objects(job, thread.tid));
+  return told(calls, program::MethodDoes::kWakes) != program::Told::kNo;
 }
 
 /// A pause in straight-line work: a thread in a `while` loop serves other threads, but not always

@@ -5,12 +5,15 @@
 #include <iterator>
 #include <utility>
 
+#include "collector/model/observed_objects.h"
+
 namespace ddpdoctor::monitor {
 
 namespace {
 
 bool is_value(const sources::RawFact& fact) {
-  return fact.kind == model::kValueFact || fact.kind == model::kLockFact;
+  return fact.kind == model::kValueFact || fact.kind == model::kLockFact ||
+         fact.kind == model::kObjectFact;
 }
 
 }  // namespace
@@ -19,6 +22,7 @@ stacks::PythonVisitor ValueFacts::visitor() {
   return [this](stacks::PythonVisit& visit) {
     seen_[visit.stacks.pid] = observer_.observe(visit);
     locks_[visit.stacks.pid] = observer_.locks(visit);
+    objects_[visit.stacks.pid] = observer_.objects(visit);
   };
 }
 
@@ -48,6 +52,22 @@ void ValueFacts::add_to(model::Look& look, const model::Look* before) const {
                                          {"line", std::int64_t{seen.line}},
                                          {"expression", seen.expression},
                                          {"lock", static_cast<std::int64_t>(seen.lock)}}});
+      }
+    }
+  }
+  for (const auto& [pid, objects] : objects_) {
+    const sources::JobProcess* process = look.tree.find(pid);
+    for (const values::CalledObject& seen : objects) {
+      if (process != nullptr) {
+        look.facts.push_back({.rank = process->rank,
+                              .pid = pid,
+                              .kind = std::string(model::kObjectFact),
+                              .fields = {{"tid", std::int64_t{seen.tid}},
+                                         {"file", seen.file},
+                                         {"line", std::int64_t{seen.line}},
+                                         {"expression", seen.expression},
+                                         {"class", seen.qualified},
+                                         {"object", static_cast<std::int64_t>(seen.number)}}});
       }
     }
   }

@@ -28,6 +28,7 @@ class ValueFacts {
   values::Observer observer_;
   std::map<pid_t, std::vector<model::SeenValue>> seen_;
   std::map<pid_t, std::vector<values::SeenLock>> locks_;
+  std::map<pid_t, std::vector<values::CalledObject>> objects_;
 };
 
 }  // namespace ddpdoctor::monitor

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/values/lock_reader.h"
 
-#include "collector/model/questions.h"
 #include "collector/values/from_syntax.h"
+#include "collector/values/running_frames.h"
 
 namespace ddpdoctor::values {
 
@@ -12,7 +12,6 @@ using program::Field;
 using program::Node;
 using program::NodeKind;
 
-constexpr std::size_t kMostFrames = 12;  // frames of a thread, innermost first
 constexpr std::size_t kMostLocks = 256;  // locks of a process
 
 /// `X` of `X.acquire()` in a statement; a null node if there is none.
@@ -51,15 +50,8 @@ std::vector<SeenLock> LockReader::read() {
   if (visit_.threads.size() < 2) {
     return {};
   }
-  for (const stacks::PythonVisit::Thread& thread : visit_.threads) {
-    std::size_t frames = 0;
-    for (const stacks::PythonFrame& one : thread.frames) {
-      if (!one.raw.shim && one.frame.line > 0 && model::is_user_file(one.frame.file) &&
-          ++frames <= kMostFrames) {
-        read_frame(thread.tid, one);
-      }
-    }
-  }
+  each_running(visit_,
+               [this](pid_t tid, const stacks::PythonFrame& frame) { read_frame(tid, frame); });
   return std::move(seen_);
 }
 

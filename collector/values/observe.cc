@@ -360,4 +360,10 @@ std::vector<SeenLock> Observer::locks(stacks::PythonVisit& visit) {
   return LockReader(evaluator, *files_, visit).read();
 }
 
+std::vector<CalledObject> Observer::objects(stacks::PythonVisit& visit) {
+  Evaluator evaluator(visit.python.objects(), {});
+  evaluator.set_deadline(CpuClock::now() + time_);
+  return ObjectReader(evaluator, *files_, visit).read();
+}
+
 }  // namespace ddpdoctor::values

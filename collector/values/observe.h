@@ -10,6 +10,7 @@
 #include "collector/model/observed_values.h"
 #include "collector/stacks/python_visit.h"
 #include "collector/values/lock_reader.h"
+#include "collector/values/object_reader.h"
 
 namespace ddpdoctor::values {
 
@@ -32,6 +33,8 @@ class Observer {
   std::vector<model::SeenValue> observe(stacks::PythonVisit& visit);
   /// The locks that its threads hold or wait for.
   std::vector<SeenLock> locks(stacks::PythonVisit& visit);
+  /// The objects whose methods its running functions call.
+  std::vector<CalledObject> objects(stacks::PythonVisit& visit);
 
  private:
   std::chrono::microseconds time_;

@@ -2,38 +2,29 @@
 #include "collector/detectors/evidence/held_path.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
-#include "collector/program/questions/expressions.h"
+#include "collector/program/questions/method_calls.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Calls of Python's library that answer for a path: whether it is there, or that make it.
-bool asks_for_a_file(std::string_view callee) {
-  constexpr std::array<std::string_view, 9> kCalls = {"exists",  "isfile", "open",  "mkdir", "link",
-                                                      "symlink", "stat",   "lstat", "access"};
-  return std::find(kCalls.begin(), kCalls.end(), program::last_name(callee)) != kCalls.end();
-}
-
 /// `os.open(self.path, …)`, `self.path.exists()`: somewhere in the file.
-bool is_asked_for(const program::SourceText& lines, std::string_view expression) {
-  return std::any_of(lines.begin(), lines.end(), [expression](const auto& line) {
-    if (line.second.find(expression) == line.second.npos) {
-      return false;
+bool is_asked_for(const model::JobModel& job, const program::SourceText& lines,
+                  std::string_view expression) {
+  const auto calls = program::calls_that(lines, job.sources, program::MethodDoes::kAsksForFile);
+  return std::any_of(calls.begin(), calls.end(), [expression](const program::MethodCall& one) {
+    if (!one.inner && one.object == expression) {
+      return true;
     }
-    const auto calls = program::calls_in(line.second);
-    return std::any_of(calls.begin(), calls.end(), [expression](const program::Call& call) {
-      const bool passed = std::find(call.arguments.begin(), call.arguments.end(), expression) !=
-                          call.arguments.end();
-      const bool own = call.callee.size() > expression.size() &&
-                       call.callee.starts_with(expression) && call.callee[expression.size()] == '.';
-      return asks_for_a_file(call.callee) && (passed || own);
+    const auto given = one.call.field(program::Field::kArguments).children();
+    return std::any_of(given.begin(), given.end(), [expression](program::Node argument) {
+      const bool named = argument.is(program::NodeKind::kKeywordArgument);
+      return (named ? argument.field(program::Field::kValue) : argument).one_line() == expression;
     });
   });
 }
@@ -59,7 +50,7 @@ std::optional<HeldPath> held_path(const model::JobModel& job, const model::Proce
                                 seen.file == frame->file && seen.function == frame->function
                             ? path_in(seen.value)
                             : std::nullopt;
-      if (!path || !is_asked_for(lines_of(job, frame->file), seen.expression)) {
+      if (!path || !is_asked_for(job, lines_of(job, frame->file), seen.expression)) {
         continue;
       }
       if (found && found->path != *path) {

@@ -2,12 +2,12 @@
 #include "collector/detectors/evidence/store_keys.h"
 
 #include <algorithm>
-#include <array>
 
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/expressions.h"
+#include "collector/program/questions/method_calls.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -93,14 +93,14 @@ void add_guards(const model::JobModel& job, const model::CallSite& site,
 
 }  // namespace
 
-bool sets_a_key(std::string_view line) {
-  constexpr std::array<std::string_view, 3> kSetters = {"set", "add", "compare_set"};
-  const auto calls = program::calls_in(line);
-  return std::any_of(calls.begin(), calls.end(), [&kSetters](const program::Call& call) {
-    const std::string_view method = program::last_name(call.callee);
-    return method.size() < call.callee.size() &&
-           std::find(kSetters.begin(), kSetters.end(), method) != kSetters.end();
-  });
+std::vector<KeyCall> calls_that_set_keys(const model::JobModel& job,
+                                         const program::SourceText& lines) {
+  std::vector<KeyCall> out;
+  for (const program::MethodCall& one :
+       program::calls_that(lines, job.sources, program::MethodDoes::kSetsKey)) {
+    out.push_back({.line = one.call.line(), .text = one.call.one_line()});
+  }
+  return out;
 }
 
 std::string_view written_part(std::string_view key, std::string_view literal) {
@@ -132,8 +132,8 @@ std::string as_written(const model::JobModel& job, const std::string& key,
 
 std::optional<KeySetter> setter_by_string(const model::JobModel& job, std::string_view key) {
   for (const auto& [file, lines] : job.sources) {
-    for (const auto& [number, text] : lines) {
-      const auto strings = sets_a_key(text) ? strings_in(text) : std::vector<std::string_view>{};
+    for (const auto& [number, text] : calls_that_set_keys(job, lines)) {
+      const auto strings = strings_in(text);
       if (std::none_of(strings.begin(), strings.end(), [key](std::string_view literal) {
             return !written_part(key, literal).empty();
           })) {

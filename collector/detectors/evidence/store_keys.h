@@ -20,9 +20,16 @@ std::string_view written_part(std::string_view key, std::string_view literal);
 std::string as_written(const model::JobModel& job, const std::string& key,
                        const graph::Standing& waiter);
 
-/// The line calls a method that sets a key of a store. The class of the object is not known: a
-/// line with such a call counts only if it also names the key.
-bool sets_a_key(std::string_view line);
+/// A call that sets a key of a store.
+struct KeyCall {
+  int line = 0;
+  std::string text;  // on one line
+};
+
+/// By the class of the object. A call of such a method on an object whose class is unknown is
+/// included: it counts only if it also names the key.
+std::vector<KeyCall> calls_that_set_keys(const model::JobModel& job,
+                                         const program::SourceText& lines);
 
 /// A line of the user's source that sets the key, and the tests around it.
 struct KeySetter {

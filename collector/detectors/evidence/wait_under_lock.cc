@@ -11,9 +11,11 @@
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/paths/source_blocks.h"
+#include "collector/model/observed_objects.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"
+#include "collector/program/questions/method_calls.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -23,26 +25,27 @@ using model::Language;
 using model::Thread;
 using program::last_name;
 
-/// A standard-library call that waits for another thread of the process, and the calls with which
-/// that thread ends the wait.
+/// A standard-library call that waits for another thread of the process. The library table has the
+/// calls that end it.
 struct Wait {
   std::string_view file;
   std::string_view function;
-  std::array<std::string_view, 3> ended_by;
+  std::array<std::string_view, 2>
+      owners{};  // the classes that have it; none: nothing called ends it
 };
 
 constexpr std::array<Wait, 11> kWaits = {{
-    {"/queue.py", "put", {".get(", ".get_nowait(", ""}},
-    {"/queue.py", "get", {".put(", ".put_nowait(", ""}},
-    {"/queue.py", "join", {".task_done(", "", ""}},
-    {"/threading.py", "wait", {".set(", ".notify(", ".notify_all("}},
-    {"/threading.py", "wait_for", {".notify(", ".notify_all(", ""}},
-    {"/threading.py", "acquire", {".release(", "", ""}},  // for a semaphore
-    {"/threading.py", "join", {}},
-    {"concurrent/futures/_base.py", "result", {".set_result(", "", ""}},
-    {"concurrent/futures/_base.py", "exception", {".set_exception(", "", ""}},
-    {"concurrent/futures/_base.py", "wait", {}},
-    {"concurrent/futures/_base.py", "result_iterator", {}},
+    {"/queue.py", "put", {"Queue"}},
+    {"/queue.py", "get", {"Queue"}},
+    {"/queue.py", "join", {"Queue"}},
+    {"/threading.py", "wait", {"Event", "Condition"}},
+    {"/threading.py", "wait_for", {"Condition"}},
+    {"/threading.py", "acquire", {"Semaphore"}},
+    {"/threading.py", "join"},
+    {"concurrent/futures/_base.py", "result", {"Future"}},
+    {"concurrent/futures/_base.py", "exception", {"Future"}},
+    {"concurrent/futures/_base.py", "wait"},
+    {"concurrent/futures/_base.py", "result_iterator"},
 }};
 
 /// The function called by the innermost user line; nullptr if it is a C function.
@@ -89,60 +92,64 @@ bool has_limit(const model::JobModel& job, const Thread& thread) {
              std::string::npos;
 }
 
-/// "self.incoming" before ".put(" in the user's line; empty if the line does not show it.
-std::string awaited_object(const model::JobModel& job, const Thread& thread, const Wait& wait) {
+/// The call in the user's line that waits: its object is "self.incoming" of `self.incoming.put(x)`;
+/// empty if the line does not show it.
+program::MethodCall waiting_call(const model::JobModel& job, const Thread& thread,
+                                 const Wait& wait) {
   const Frame* user = own_user_frame(thread);
-  const std::string text = program::statement_at(lines_of(job, user->file), user->line);
-  for (const program::Call& call : program::calls_in(text)) {
-    const std::string_view method = last_name(call.callee);
-    if (method == wait.function && call.callee.size() > method.size()) {
-      return std::string(call.callee.substr(0, call.callee.size() - method.size() - 1));
+  for (program::MethodCall& call :
+       program::calls_at(lines_of(job, user->file), job.sources, user->line)) {
+    if (!call.inner && !call.object.empty() && call.method == wait.function) {
+      return std::move(call);
     }
   }
   return {};
 }
 
 /// A condition releases its lock while it waits: its own, or the lock it was constructed with.
-bool gives_back(const model::JobModel& job, const Thread& holder, const Wait& wait,
-                const std::string& awaited, const std::string& lock) {
+bool gives_back(const Thread& holder, const Wait& wait, const program::MethodCall& awaited,
+                const std::string& lock) {
   if (!wait.file.ends_with("threading.py") || !wait.function.starts_with("wait")) {
     return false;
   }
-  const Frame* user = own_user_frame(holder);
-  const std::string_view condition = last_name(awaited);
-  if (awaited.empty() || condition == last_name(lock)) {
+  if (awaited.object.empty() || last_name(awaited.object) == last_name(lock)) {
     return true;
   }
-  for (const auto& [number, text] : lines_of(job, user->file)) {
-    const std::size_t made = text.find("Condition(");
-    const std::size_t name = text.find(condition);
-    if (made != std::string::npos && name < made) {
-      return text.find(')', made) != made + std::string_view("Condition(").size();
-    }
+  if (awaited.owner == "Condition" && awaited.made) {
+    return static_cast<bool>(awaited.made.field(program::Field::kArguments).first_child());
   }
-  // Created elsewhere: an Event keeps the outer lock, and appears as a wait inside a wait.
+  // Its class is unknown: an Event keeps the outer lock, and appears as a wait inside a wait.
   return std::count_if(holder.frames.begin(), holder.frames.end(), [](const Frame& frame) {
            return frame.file.ends_with("/threading.py") && last_name(frame.function) == "wait";
          }) < 2;
 }
 
+/// Two calls use one object: one call constructs it. Where that is not known, its name decides.
+bool is_same_object(const program::MethodCall& a, const program::MethodCall& b) {
+  return a.made && b.made ? a.made == b.made : last_name(a.object) == last_name(b.object);
+}
+
 /// The source of a function on the thread's stack calls what ends the wait.
 bool ends_it(const model::JobModel& job, const Thread& thread, const Wait& wait,
-             const std::string& awaited) {
-  if (awaited.empty()) {
+             const program::MethodCall& awaited) {
+  if (awaited.object.empty()) {
     return false;
   }
-  const std::string name(last_name(awaited));
+  const auto ends = [&](const program::MethodCall& call) {
+    return is_same_object(call, awaited) &&
+           std::any_of(wait.owners.begin(), wait.owners.end(), [&](std::string_view owner) {
+             return program::ends(call, owner, wait.function) != program::Told::kNo;
+           });
+  };
+  const auto seen = model::seen_objects(job, thread.tid);
   for (const Frame* frame : model::user_frames(thread)) {
     const auto& lines = lines_of(job, frame->file);
     const auto extent = program::function_extent(lines, frame->line);
-    for (auto line = lines.lower_bound(extent ? extent->first : frame->line);
-         extent && line != lines.end() && line->first <= extent->second; ++line) {
-      for (const std::string_view call : wait.ended_by) {
-        if (!call.empty() && line->second.find(name + std::string(call)) != std::string::npos) {
-          return true;
-        }
-      }
+    const auto calls =
+        extent ? program::calls_on(lines, job.sources, extent->first, extent->second, seen)
+               : std::vector<program::MethodCall>{};
+    if (std::any_of(calls.begin(), calls.end(), ends)) {
+      return true;
     }
   }
   return false;
@@ -186,7 +193,7 @@ std::optional<WaitUnderLock> between(const model::JobModel& job, const model::Pr
       !locks_held_by(job, holder).contains(*lock) || !wants_lock_for_ever(job, wanter)) {
     return std::nullopt;
   }
-  const std::string awaited = awaited_object(job, holder, *wait);
+  const program::MethodCall awaited = waiting_call(job, holder, *wait);
   const bool proven = is_awaited(holder, *wait, wanter) || ends_it(job, wanter, *wait, awaited);
   const auto is_third = [&](const Thread& one) { return &one != &holder && &one != &wanter; };
   const bool helped =
@@ -199,15 +206,16 @@ std::optional<WaitUnderLock> between(const model::JobModel& job, const model::Pr
   const bool concerns_job =
       main == &holder || main == &wanter ||
       (main != nullptr && innermost_python(*main) != nullptr && is_idle(job, *main));
-  if (helped || !concerns_job || gives_back(job, holder, *wait, awaited, *lock)) {
+  if (helped || !concerns_job || gives_back(holder, *wait, awaited, *lock)) {
     return std::nullopt;
   }
-  return WaitUnderLock{
-      .holder = &holder,
-      .wanter = &wanter,
-      .lock = *lock,
-      .awaited = awaited.empty() ? std::string() : awaited + "." + std::string(wait->function),
-      .proven = proven};
+  return WaitUnderLock{.holder = &holder,
+                       .wanter = &wanter,
+                       .lock = *lock,
+                       .awaited = awaited.object.empty()
+                                      ? std::string()
+                                      : awaited.object + "." + std::string(wait->function),
+                       .proven = proven};
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "collector/program/origin/passing.h"
+
 namespace ddpdoctor::program {
 namespace {
 
@@ -20,11 +22,6 @@ const std::size_t* method_of(const Definition& of, std::string_view name) {
   return nullptr;
 }
 
-bool is_method(const File& file, std::size_t scope) {
-  const std::size_t outer = file.scopes()[scope].outer;
-  return outer != kNone && file.scopes()[outer].kind == ScopeKind::kClass;
-}
-
 std::vector<Callee> all_methods(std::string_view name, const Files& files) {
   std::vector<Callee> out;
   for (const File& file : files.all()) {
@@ -36,21 +33,6 @@ std::vector<Callee> all_methods(std::string_view name, const Files& files) {
       }
     }
   }
-  return out;
-}
-
-/// Methods with this name in classes derived from `base`.
-std::vector<Callee> overrides(const Definition& base, std::string_view name, const Files& files) {
-  std::vector<Callee> out = all_methods(name, files);
-  std::erase_if(out, [&](const Callee& one) {
-    const Definition of{
-        .kind = Definition::Kind::kClass, .file = one.file, .scope = one.function().outer};
-    const auto bases = files.bases_of(of);
-    return std::none_of(bases.begin(), bases.end(), [&base](const Definition& other) {
-      return other.file == base.file && other.scope == base.scope &&
-             other.kind == Definition::Kind::kClass;
-    });
-  });
   return out;
 }
 
@@ -78,7 +60,7 @@ std::vector<Callee> method(Node callee, const Where& where, Slicer& slicer) {
   }
   auto found = methods_of(owner, name, files);
   if (dotted_name(object) == "self") {  // perhaps of a class derived from this one
-    for (const Callee& one : overrides(owner, name, files)) {
+    for (const Callee& one : overrides_of(owner, name, files)) {
       if (std::find(found.begin(), found.end(), one) == found.end()) {
         found.push_back(one);
       }
@@ -103,6 +85,21 @@ std::vector<Callee> methods_of(const Definition& owner, std::string_view name, c
     }
   }
   return {};
+}
+
+std::vector<Callee> overrides_of(const Definition& base, std::string_view name,
+                                 const Files& files) {
+  std::vector<Callee> out = all_methods(name, files);
+  std::erase_if(out, [&](const Callee& one) {
+    const Definition of{
+        .kind = Definition::Kind::kClass, .file = one.file, .scope = one.function().outer};
+    const auto bases = files.bases_of(of);
+    return std::none_of(bases.begin(), bases.end(), [&base](const Definition& other) {
+      return other.file == base.file && other.scope == base.scope &&
+             other.kind == Definition::Kind::kClass;
+    });
+  });
+  return out;
 }
 
 std::vector<Callee> callees_of(Node call, const Where& where, Slicer& slicer) {

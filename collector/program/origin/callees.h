@@ -24,6 +24,9 @@ struct Callee {
 /// The method of a user's class or of its first base that defines it; empty if no known file does.
 std::vector<Callee> methods_of(const Definition& owner, std::string_view name, const Files& files);
 
+/// Methods with this name in classes derived from the user's class `base`.
+std::vector<Callee> overrides_of(const Definition& base, std::string_view name, const Files& files);
+
 /// The functions that a call may run: one, or a method with its overrides. If the class of the
 /// object is unknown, the only method with that name. Empty for calls into libraries.
 std::vector<Callee> callees_of(Node call, const Where& where, Slicer& slicer);

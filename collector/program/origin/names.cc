@@ -13,7 +13,40 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// The clause of the enclosing comprehension that binds the node's name.
+/// `x.append(y)`: a method with which a Python container stores its argument.
+bool takes_in(std::string_view method) {
+  return is_one_of(method, {"append", "appendleft", "add", "extend", "insert", "update", "put",
+                            "setdefault", "put_nowait"});
+}
+
+/// A value stored once in a container is a choice; values stored in each iteration are data.
+bool is_in_loop(Node node, Node scope) {
+  for (Node at = node.parent(); at && at != scope && at.parent() != at; at = at.parent()) {
+    if (at.is(NodeKind::kFor) || at.is(NodeKind::kWhile)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// "i" of `for i, x in enumerate(…)`.
+bool is_first_target(Node target) {
+  const Node list = target.parent();
+  const bool unpacks = list.is(NodeKind::kPatternList) || list.is(NodeKind::kTuplePattern) ||
+                       list.is(NodeKind::kTuple);
+  return unpacks && list.first_child() == target;
+}
+
+Where inside(const File& file, std::size_t scope, std::size_t statement, const Where& where) {
+  Where out = where;
+  out.file = &file;
+  out.scope = scope;
+  out.statement = statement;
+  return out;
+}
+
+}  // namespace
+
 Node bound_in_comprehension(Node name) {
   for (Node at = name.parent(); at; at = at.parent()) {
     switch (at.kind()) {
@@ -51,40 +84,6 @@ Node bound_in_comprehension(Node name) {
   }
   return {};
 }
-
-/// `x.append(y)`: a method with which a Python container stores its argument.
-bool takes_in(std::string_view method) {
-  return is_one_of(method, {"append", "appendleft", "add", "extend", "insert", "update", "put",
-                            "setdefault", "put_nowait"});
-}
-
-/// A value stored once in a container is a choice; values stored in each iteration are data.
-bool is_in_loop(Node node, Node scope) {
-  for (Node at = node.parent(); at && at != scope && at.parent() != at; at = at.parent()) {
-    if (at.is(NodeKind::kFor) || at.is(NodeKind::kWhile)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/// "i" of `for i, x in enumerate(…)`.
-bool is_first_target(Node target) {
-  const Node list = target.parent();
-  const bool unpacks = list.is(NodeKind::kPatternList) || list.is(NodeKind::kTuplePattern) ||
-                       list.is(NodeKind::kTuple);
-  return unpacks && list.first_child() == target;
-}
-
-Where inside(const File& file, std::size_t scope, std::size_t statement, const Where& where) {
-  Where out = where;
-  out.file = &file;
-  out.scope = scope;
-  out.statement = statement;
-  return out;
-}
-
-}  // namespace
 
 Origin Slicer::name(Node node, const Where& where) {
   const std::string_view spelled = node.text();

@@ -2,65 +2,13 @@
 // The origin of a parameter: what its callers pass; those on the call string come first.
 #include <algorithm>
 
+#include "collector/program/origin/passing.h"
 #include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {
 namespace {
 
 constexpr int kMostCallers = 24;
-constexpr std::size_t kNoParameter = static_cast<std::size_t>(-1);
-
-std::size_t number_of(const Scope& scope, std::string_view name) {
-  for (std::size_t i = 0; i < scope.parameters.size(); ++i) {
-    if (scope.parameters[i].name == name) {
-      return i;
-    }
-  }
-  return kNoParameter;
-}
-
-bool is_method(const File& file, std::size_t scope) {
-  const std::size_t outer = file.scopes()[scope].outer;
-  return outer != kNone && file.scopes()[outer].kind == ScopeKind::kClass;
-}
-
-/// The argument of a call for a parameter; `skipped`: parameters that the call does not pass
-/// (self).
-Node argument_for(Node call, const Scope& scope, std::size_t index, std::size_t skipped) {
-  std::size_t position = skipped;
-  for (const Node argument : arguments_of(call)) {
-    if (argument.is(NodeKind::kKeywordArgument)) {
-      if (argument.field(Field::kName).text() == scope.parameters[index].name) {
-        return argument.field(Field::kValue);
-      }
-    } else if (argument.is(NodeKind::kListSplat) || argument.is(NodeKind::kDictionarySplat)) {
-      position = kNoParameter / 2;
-    } else if (position++ == index) {
-      const auto kind = scope.parameters[index].kind;
-      const bool takes =
-          kind == Parameter::Kind::kPlain || kind == Parameter::Kind::kPositionalOnly;
-      return takes ? argument : Node();
-    }
-  }
-  return {};
-}
-
-/// The call may be a call of that function, by its name.
-bool may_call(Node call, std::string_view name) {
-  const Node callee = call.field(Field::kFunction);
-  const Node last = callee.is(NodeKind::kAttribute) ? callee.field(Field::kAttribute) : callee;
-  return last.text() == name;
-}
-
-/// Items of `args=(a, b)`.
-std::vector<Node> tuple_argument(Node call, std::string_view keyword) {
-  for (const Node argument : arguments_of(call)) {
-    if (argument.is(NodeKind::kKeywordArgument) && argument.field(Field::kName).text() == keyword) {
-      return without_parentheses(argument.field(Field::kValue)).children();
-    }
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -170,28 +118,11 @@ Origin Slicer::run_by(const File& from, const CallIn& call, std::size_t index, b
   return evaluate(given[index - skipped], {.file = &from, .scope = call.scope});
 }
 
-/// The argument of a call for the parameter; no node if the call passes none. `calls` becomes false
-/// if it calls something else.
-Node Slicer::argument_passed(const File& file, std::size_t scope, std::size_t index,
-                             const CallIn& call, const File& from, bool& calls) const {
-  const Scope& function = file.scopes()[scope];
-  const Node callee = call.call.field(Field::kFunction);
-  const bool method = is_method(file, scope);
-  const bool made = method && function.name == "__init__";
-  const std::string_view name =
-      made ? std::string_view(file.scopes()[function.outer].name) : function.name;
-  const Definition is = files_.resolve(from, call.scope, dotted_name(callee));
-  calls = may_call(call.call, name) && is.kind != Definition::Kind::kLibrary &&
-          (is.kind != Definition::Kind::kFunction || (is.file == &file && is.scope == scope));
-  const bool through_object = method && (made || callee.is(NodeKind::kAttribute));
-  return calls ? argument_for(call.call, function, index, through_object ? 1 : 0) : Node();
-}
-
 /// The argument that one call passes, or the default if it passes none.
 Origin Slicer::passed(const File& file, std::size_t scope, std::size_t index, const CallIn& call,
                       const File& from, const Where& where, bool& found) {
   bool calls = false;
-  const Node given = argument_passed(file, scope, index, call, from, calls);
+  const Node given = argument_passed(files_, {file, scope, index}, call, from, calls);
   const Node otherwise = file.scopes()[scope].parameters[index].otherwise;
   if (!calls || (!given && !otherwise)) {
     return {};
@@ -224,7 +155,7 @@ Definition Slicer::class_passed(const File& file, std::size_t scope, std::string
     const auto [first, last] = from.facts->calls.equal_range(called);
     for (auto one = first; one != last && followed < kMostCallers; ++one, ++followed) {
       bool calls = false;
-      const Node given = argument_passed(file, scope, index, one->second, from, calls);
+      const Node given = argument_passed(files_, {file, scope, index}, one->second, from, calls);
       if (!calls || !given) {
         continue;
       }

@@ -86,8 +86,6 @@ class Slicer {
   Origin parameter(const File& file, std::size_t scope, std::string_view name, const Where& where);
   Origin passed(const File& file, std::size_t scope, std::size_t index, const CallIn& call,
                 const File& from, const Where& where, bool& found);
-  [[nodiscard]] Node argument_passed(const File& file, std::size_t scope, std::size_t index,
-                                     const CallIn& call, const File& from, bool& calls) const;
   /// The class of what all known callers pass for the parameter; unknown if they pass different
   /// ones.
   Definition class_passed(const File& file, std::size_t scope, std::string_view name, int depth);
@@ -136,6 +134,8 @@ bool is_choice(const Origin& value);
 bool is_flag(Node value);
 /// The text of a plain string; empty for any other node.
 std::string_view string_text(Node node);
+/// The `for … in …` of the comprehension that binds a name; no node if none does.
+Node bound_in_comprehension(Node name);
 /// Methods of dict and torch.nn.Module that return their own elements.
 bool gives_elements(std::string_view method);
 /// Positional arguments and keywords of a call.

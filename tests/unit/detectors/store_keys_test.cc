@@ -40,5 +40,20 @@ TEST(StoreKeys, TheKeyOfAPrefixStoreIsNamedAsTheSourceNamesIt) {
       [](const Location& one) { return one.file == "/srv/train.py" && one.line == 2; }));
 }
 
+TEST(StoreKeys, ASetThatHoldsTheNameOfAKeySetsNoKey) {
+  const auto setter = [](const std::string& made) {
+    const auto told =
+        job()
+            .ranks(2)
+            .source("/srv/hand.py", "import torch.distributed as dist\nkept = " + made +
+                                        "\ndef note():\n    kept.add('plan/2')\n")
+            .build();
+    return setter_by_string(told, "plan/2").has_value();
+  };
+  EXPECT_FALSE(setter("set()"));
+  EXPECT_TRUE(setter("dist.TCPStore('node0', 29500)"));
+  EXPECT_TRUE(setter("elsewhere()"));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // lock-deadlock: one thread waits, inside a lock's block, for what another thread does with the
 // lock.
+#include "collector/detectors/evidence/wait_under_lock.h"
+
 #include <fmt/format.h>
 
+#include "collector/model/questions.h"
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {
@@ -73,6 +76,69 @@ TEST(WaitUnderLock, AFullQueueWhoseReaderWantsTheLockIsADeadlock) {
   EXPECT_EQ(findings[0].locations[0].line, 4);
   EXPECT_EQ(findings[0].locations[1].line, 9);
   EXPECT_NE(findings[0].summary.find("Replay.mutex"), std::string::npos) << findings[0].summary;
+}
+
+/// A full queue under two names, and a dict of the reader with the name of the queue.
+std::string replay_of(std::string_view reader) {
+  return fmt::format(R"(
+import queue, threading
+mutex = threading.Lock()
+class Replay:
+    def __init__(self, box):
+        self.incoming = box
+
+    def add(self, item):
+        with mutex:
+            self.incoming.put(item)
+
+class Reader:
+    def __init__(self, box):
+        self.incoming = {{}}
+        self.todo = box
+
+    def index(self):
+        while True:
+            item = self.{}
+            with mutex:
+                self.store.append(item)
+
+shared = queue.Queue(4)
+replay = Replay(shared)
+reader = Reader(shared)
+)",
+                     reader);
+}
+
+std::optional<WaitUnderLock> between_two_classes(std::string_view reader) {
+  const auto told =
+      job()
+          .ranks(2)
+          .source("/srv/replay.py", replay_of(reader))
+          .stack(kAll, kInBarrier)
+          .stack(0, fmt::format("{}py:Condition.wait@/usr/lib/python3.11/threading.py:327 | "
+                                "py:Queue.put@/usr/lib/python3.11/queue.py:140 | "
+                                "py:Replay.add@/srv/replay.py:9",
+                                kTake))
+          .thread(0, {.stack = fmt::format("{}py:Reader.index@/srv/replay.py:19", kTake)})
+          .build();
+  const model::Process* process = model::rank_process(told, 0);
+  auto found = wait_under_lock(told, *process);
+  if (found) {
+    found->holder = found->wanter = nullptr;  // they end with the job
+  }
+  return found;
+}
+
+TEST(WaitUnderLock, TheQueueIsTheSameUnderAnotherName) {
+  const auto found = between_two_classes("todo.get()");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(found->proven);
+  EXPECT_EQ(found->awaited, "self.incoming.put");
+}
+
+TEST(WaitUnderLock, ADictWithTheNameOfTheQueueProvesNothing) {
+  const auto found = between_two_classes("incoming.get(1)");
+  EXPECT_TRUE(!found || !found->proven);
 }
 
 TEST(WaitUnderLock, AWaitWithALimitEndsByItself) {

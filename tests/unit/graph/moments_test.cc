@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "collector/graph/working.h"
+#include "collector/model/observed_objects.h"
 #include "collector/model/questions.h"
 #include "tests/support/job_builder.h"
 
@@ -58,6 +59,53 @@ TEST(Moments, AWhileLoopThatReadsOnComesToTheEndOfTheFile) {
   EXPECT_FALSE(for_a_moment("(line := f.readline()) != 'ready'"));
   EXPECT_FALSE(for_a_moment("'ready' not in (text := f.read())"));
   EXPECT_FALSE(for_a_moment("f.read() != b''"));
+}
+
+/// Sleeps in a loop; `made` constructs what the condition asks.
+bool pauses_in(const std::string& made, const std::string& condition) {
+  const auto told =
+      job()
+          .ranks(1)
+          .source("/srv/poll.py", "import collections, queue\ndef poll():\n    z = " + made +
+                                      "\n    while " + condition + ":\n        time.sleep(0.5)\n")
+          .stack(0, "native:clock_nanosleep | py:poll@/srv/poll.py:5")
+          .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = 0.3})
+          .build();
+  return waits_for_a_moment(told, model::rank_process(told, 0)->threads.front());
+}
+
+TEST(Moments, OnlyWhatHoldsWorkGivesWork) {
+  EXPECT_TRUE(pauses_in("queue.Queue()", "z.get(timeout=1) is not None"));
+  EXPECT_TRUE(pauses_in("collections.deque(work)", "z.popleft() is not None"));
+  EXPECT_TRUE(pauses_in("elsewhere()", "z.get(timeout=1) is not None"));
+  EXPECT_FALSE(pauses_in("{}", "z.get('ready') is None"));
+  EXPECT_FALSE(pauses_in("dict(state)", "not z.pop('ready', None)"));
+}
+
+TEST(Moments, WhatMemoryShowsOfAnObjectDecidesWhereTheSourceDoesNot) {
+  const auto asleep = [](const std::string& made) {
+    auto told = job()
+                    .ranks(1)
+                    .source("/srv/poll.py",
+                            "def poll(box):\n    while box.get() is None:\n        time.sleep(1)\n")
+                    .stack(0, "native:clock_nanosleep | py:poll@/srv/poll.py:3")
+                    .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = 0.3})
+                    .build();
+    const model::Thread& thread = model::rank_process(told, 0)->threads.front();
+    told.facts.push_back({.rank = 0,
+                          .pid = model::rank_process(told, 0)->pid,
+                          .kind = std::string(model::kObjectFact),
+                          .fields = {{"tid", std::int64_t{thread.tid}},
+                                     {"file", std::string("/srv/poll.py")},
+                                     {"line", std::int64_t{2}},
+                                     {"expression", std::string("box")},
+                                     {"class", made},
+                                     {"object", std::int64_t{1}}}});
+    return waits_for_a_moment(told, thread);
+  };
+  EXPECT_TRUE(asleep("queue.Queue"));
+  EXPECT_FALSE(asleep("builtins.dict"));
+  EXPECT_TRUE(asleep("mine.Box"));
 }
 
 /// Asleep in a function that an except clause of a retry loop calls.
