@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
-#include "collector/detectors/evidence/lost_release.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/wording.h"
@@ -17,6 +16,7 @@
 #include "collector/model/questions.h"
 #include "collector/program/libraries/libraries.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/lock_release.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -160,8 +160,9 @@ WaitedFor release_of_lock(const model::JobModel& job, const model::Thread& threa
   WaitedFor out{.doing = "waiting for a lock", .advice = std::string(kUseWith)};
   const model::Frame* at = model::innermost_python(thread);
   const auto lock = wanted_lock(job, thread);
-  const auto left =
-      lock && at != nullptr ? leaves_without_release(lines_of(job, at->file), *lock) : std::nullopt;
+  const auto left = lock && at != nullptr ? program::leaves_without_release(lines_of(job, at->file),
+                                                                            job.sources, *lock)
+                                          : std::nullopt;
   if (left) {
     out.leaves = {.file = at->file, .line = *left, .function = {}};
     out.advice = fmt::format(
