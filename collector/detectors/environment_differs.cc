@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,55 +44,66 @@ constexpr std::array kVariables = {MustAgree{"WORLD_SIZE", true},
 
 constexpr std::array<std::string_view, 2> kLibraries = {"torch", "nccl"};
 
-bool started_another(const model::JobModel& job, const model::Process& process) {
-  const auto ranks = model::ranks_seen(job);
-  return std::any_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
-    const model::Process* other = model::rank_process(job, rank);
-    return other != nullptr && other->ppid == process.pid && other->host == process.host;
-  });
-}
+/// The processes of the ranks, and which of them started others: looked up once for all variables.
+class Ranks {
+ public:
+  explicit Ranks(const model::JobModel& job) : job_(job) {
+    const model::Observation* now = model::latest(job);
+    for (std::size_t i = 0; now != nullptr && i < now->processes.size(); ++i) {
+      const model::Process& process = now->processes[i];
+      if (process.role == model::Role::kRank && process.rank) {
+        processes_.try_emplace(*process.rank, &process);
+        parents_.emplace(process.host, process.ppid);
+      }
+    }
+  }
 
-std::map<model::Rank, std::string> values_of(const model::JobModel& job,
-                                             std::string_view variable) {
-  std::map<model::Rank, std::string> values;
-  for (const model::Rank rank : model::ranks_seen(job)) {
-    const model::Process* process = model::rank_process(job, rank);
-    if (process == nullptr || process->environment.empty()) {
-      continue;  // its environment was unreadable: unknown, not different
+  /// By rank. A rank whose environment was unreadable is left out: unknown, not different.
+  [[nodiscard]] std::map<model::Rank, std::string> values_of(const std::string& variable) const {
+    std::map<model::Rank, std::string> values;
+    for (const auto& [rank, process] : processes_) {
+      const auto found = process->environment.find(variable);
+      const bool unset = found == process->environment.end();
+      // Lightning's first rank passes what it sets itself after its start to the others.
+      if (process->environment.empty() || (unset && started_another(*process))) {
+        continue;
+      }
+      values.emplace(rank, unset ? "unset" : found->second);
     }
-    const auto found = process->environment.find(std::string(variable));
-    if (found == process->environment.end() && started_another(job, *process)) {
-      continue;  // Lightning's first rank passes what it sets itself after its start to the others
-    }
-    values[rank] = found == process->environment.end() ? "unset" : found->second;
+    return values;
   }
-  return values;
-}
 
-std::map<model::Rank, std::string> versions_of(const model::JobModel& job,
-                                               std::string_view library) {
-  std::map<model::Rank, std::string> versions;
-  std::map<std::string, std::string> of_host;  // all ranks of a host have the same version
-  for (const model::Fact* fact : model::facts(job, "library-version")) {
-    const auto version = fact->text("version");
-    if (!version || version->empty() || fact->text("library") != library) {
-      continue;
+  [[nodiscard]] std::map<model::Rank, std::string> versions_of(std::string_view library) const {
+    std::map<model::Rank, std::string> versions;
+    std::map<std::string, std::string> of_host;  // all ranks of a host have the same version
+    for (const model::Fact* fact : model::facts(job_, "library-version")) {
+      const auto version = fact->text("version");
+      if (!version || version->empty() || fact->text("library") != library) {
+        continue;
+      }
+      if (fact->rank) {
+        versions[*fact->rank] = *version;
+      } else if (const auto host = fact->text("host")) {
+        of_host[*host] = *version;
+      }
     }
-    if (fact->rank) {
-      versions[*fact->rank] = *version;
-    } else if (const auto host = fact->text("host")) {
-      of_host[*host] = *version;
+    for (const auto& [rank, process] : processes_) {
+      if (const auto found = of_host.find(process->host); found != of_host.end()) {
+        versions.emplace(rank, found->second);
+      }
     }
+    return versions;
   }
-  for (const model::Rank rank : model::ranks_seen(job)) {
-    const model::Process* process = model::rank_process(job, rank);
-    const auto found = process == nullptr ? of_host.end() : of_host.find(process->host);
-    if (found != of_host.end()) {
-      versions.emplace(rank, found->second);
-    }
+
+ private:
+  [[nodiscard]] bool started_another(const model::Process& process) const {
+    return parents_.contains({process.host, process.pid});
   }
-  return versions;
-}
+
+  const model::JobModel& job_;
+  std::map<model::Rank, const model::Process*> processes_;
+  std::set<std::pair<std::string, pid_t>> parents_;  // host and pid of each rank's parent
+};
 
 enum class Thing { kVariable, kLibrary };
 
@@ -187,21 +201,22 @@ Findings detect(const graph::Examination& examination) {
                             .empty() ||
                        default_group_is_two(examination);
   const bool together = all_in_one_gpu_call(examination);
+  const Ranks ranks(examination.job);
   Findings findings;
   for (const MustAgree& variable : kVariables) {
     const bool of_nccl = variable.name.starts_with("NCCL_");
     const Confidence sure =
         (variable.decides && meeting) || (of_nccl && together) ? *still : Confidence::kPossible;
     if (auto finding = disagreement(examination, Thing::kVariable, variable.name,
-                                    values_of(examination.job, variable.name), sure)) {
+                                    ranks.values_of(std::string(variable.name)), sure)) {
       findings.push_back(std::move(*finding));
     }
   }
   for (const std::string_view library : kLibraries) {
-    if (auto finding = disagreement(
-            examination, Thing::kLibrary,
-            fmt::format("{} version", library == "nccl" ? "NCCL" : "PyTorch"),
-            versions_of(examination.job, library), together ? *still : Confidence::kPossible)) {
+    if (auto finding =
+            disagreement(examination, Thing::kLibrary,
+                         fmt::format("{} version", library == "nccl" ? "NCCL" : "PyTorch"),
+                         ranks.versions_of(library), together ? *still : Confidence::kPossible)) {
       findings.push_back(std::move(*finding));
     }
   }

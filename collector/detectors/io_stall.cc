@@ -156,7 +156,7 @@ std::optional<Stall> choked_command(const model::JobModel& job, const model::Pro
 
 /// The wait is part of a cycle over ranks: lock-deadlock reports it.
 bool is_in_circle(const graph::Examination& examination, model::Rank rank) {
-  const auto cycles = examination.waits.cycles();
+  const auto& cycles = examination.waits.cycles();
   const std::string node = fmt::format("rank:{}", rank);
   return std::any_of(cycles.begin(), cycles.end(), [&node](const auto& cycle) {
     return std::find(cycle.begin(), cycle.end(), node) != cycle.end() &&

@@ -96,7 +96,7 @@ std::set<std::string> ends_of_all_waiting(const graph::WaitForGraph& waits) {
   for (std::string& sink : waits.sinks()) {
     ends.insert(std::move(sink));
   }
-  for (auto& cycle : waits.cycles()) {
+  for (const auto& cycle : waits.cycles()) {
     ends.insert(cycle.begin(), cycle.end());
   }
   return ends;

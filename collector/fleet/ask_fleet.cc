@@ -25,21 +25,12 @@ void hear_lines(std::string_view data, nodes::Conversation& talk) {
   lines.feed(data, [&talk](std::string_view line) { talk.hear(line); });
 }
 
-bool all(const Talks& talks, bool (*holds)(const nodes::Conversation&)) {
-  return std::all_of(talks.begin(), talks.end(),
-                     [holds](const auto& talk) { return holds(talk.second); });
-}
-
-bool is_over(const nodes::Conversation& talk) {
-  return talk.over();
-}
-
-/// The node has sent no message at all: it is unreachable.
+/// The node has not answered at all: it is unreachable.
 bool is_over_or_dumb(const nodes::Conversation& talk) {
   return talk.over() || talk.host().empty();
 }
 
-bool is_ready(const nodes::Conversation& talk) {
+bool is_over_or_ready(const nodes::Conversation& talk) {
   return talk.over() || talk.ready();
 }
 
@@ -72,14 +63,21 @@ Talks begin(transport::Transport& transport, const std::string& job, const std::
 
 std::vector<nodes::Answer> ask_fleet(transport::Transport& transport, const std::string& job,
                                      const std::vector<std::string>& nodes,
-                                     const AskFleetOptions& options, const Listener& others) {
+                                     const AskFleetOptions& options, const Listener& others,
+                                     const IsSilent& is_silent) {
   const std::string session = nodes::new_session();
   const std::string answers = subject(job, "answer." + session + ".");
   Talks talks = begin(transport, job, session, nodes);
   const auto began = Clock::now();
   (void)transport.publish(subject(job, "ask"), session, answers);
   bool sent_off = false;
-  while (!all(talks, &is_over) && seconds_since(began) < options.deadline) {
+  const auto all = [&](bool (*holds)(const nodes::Conversation&)) {
+    return std::all_of(talks.begin(), talks.end(), [&](const auto& talk) {
+      return holds(talk.second) || is_silent(talk.first);
+    });
+  };
+  const auto is_over = [](const nodes::Conversation& talk) { return talk.over(); };
+  while (!all(is_over) && seconds_since(began) < options.deadline) {
     if (const auto packet = transport.next(kTick)) {
       const bool answer = packet->subject.starts_with(answers);
       const auto talk = answer ? talks.find(packet->subject.substr(answers.size())) : talks.end();
@@ -89,10 +87,10 @@ std::vector<nodes::Answer> ask_fleet(transport::Transport& transport, const std:
         others(*packet);
       }
     }
-    if (seconds_since(began) > options.gather && all(talks, &is_over_or_dumb)) {
+    if (seconds_since(began) > options.gather && all(is_over_or_dumb)) {
       break;
     }
-    sent_off = sent_off || all(talks, &is_ready) || seconds_since(began) > options.gather;
+    sent_off = sent_off || all(is_over_or_ready) || seconds_since(began) > options.gather;
     if (sent_off) {
       send_off(talks);
     }

@@ -21,10 +21,14 @@ struct AskFleetOptions {
 
 /// Receives every message that is not an answer.
 using Listener = std::function<void(const transport::Packet&)>;
+/// Whether a node has become silent, so that no answer is expected from it.
+using IsSilent = std::function<bool(const std::string& node)>;
 
-/// Returns one answer per node of `nodes` (subject words).
+/// Returns one answer per node of `nodes` (subject words). A node that becomes silent delays the
+/// others no longer.
 std::vector<nodes::Answer> ask_fleet(transport::Transport& transport, const std::string& job,
                                      const std::vector<std::string>& nodes,
-                                     const AskFleetOptions& options, const Listener& others);
+                                     const AskFleetOptions& options, const Listener& others,
+                                     const IsSilent& is_silent);
 
 }  // namespace ddpdoctor::fleet

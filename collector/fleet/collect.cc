@@ -254,11 +254,15 @@ nodes::Answer Collector::answer_of_silent(const NodeState& node, double now) con
 
 /// Answers of the nodes that were asked; for the others, what is known already.
 std::vector<nodes::Answer> Collector::answers(const std::vector<std::string>& asked) {
-  auto out = ask_fleet(transport_, options_.job, asked, options_.ask,
-                       [this](const transport::Packet& packet) {
-                         hear(packet);
-                         lead(steady_seconds());
-                       });
+  const auto others = [this](const transport::Packet& packet) {
+    hear(packet);
+    lead(steady_seconds());
+  };
+  const auto is_silent = [this](const std::string& name) {
+    const auto node = state_.nodes().find(name);
+    return node != state_.nodes().end() && state_.is_silent(node->second, steady_seconds());
+  };
+  auto out = ask_fleet(transport_, options_.job, asked, options_.ask, others, is_silent);
   const double now = steady_seconds();
   unanswered_.clear();
   for (nodes::Answer& answer : out) {

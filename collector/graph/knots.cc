@@ -2,7 +2,11 @@
 #include "collector/graph/knots.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
+
+#include "collector/graph/components.h"
 
 namespace ddpdoctor::graph {
 namespace {
@@ -15,23 +19,6 @@ bool can_go_on(const ChoiceNode& node, const std::vector<bool>& stuck) {
   return node.needs_all
              ? !node.enders.empty() && std::all_of(node.enders.begin(), node.enders.end(), acts)
              : std::any_of(node.enders.begin(), node.enders.end(), acts);
-}
-
-/// Everything that `start` waits for, directly or indirectly, including itself.
-std::set<std::size_t> reach(const std::vector<ChoiceNode>& nodes, const std::vector<bool>& stuck,
-                            std::size_t start) {
-  std::set<std::size_t> seen = {start};
-  std::vector<std::size_t> todo = {start};
-  while (!todo.empty()) {
-    const std::size_t at = todo.back();
-    todo.pop_back();
-    for (const std::size_t next : nodes[at].enders) {
-      if (next < nodes.size() && stuck[next] && seen.insert(next).second) {
-        todo.push_back(next);
-      }
-    }
-  }
-  return seen;
 }
 
 }  // namespace
@@ -52,22 +39,32 @@ std::vector<bool> stuck_for_ever(const std::vector<ChoiceNode>& nodes) {
 
 std::vector<std::vector<std::size_t>> knots(const std::vector<ChoiceNode>& nodes) {
   const std::vector<bool> stuck = stuck_for_ever(nodes);
-  std::vector<std::vector<std::size_t>> found;
-  std::set<std::size_t> placed;
+  std::vector<std::vector<std::size_t>> targets(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (!stuck[i] || placed.contains(i)) {
-      continue;
+    std::copy_if(
+        nodes[i].enders.begin(), nodes[i].enders.end(), std::back_inserter(targets[i]),
+        [&](std::size_t other) { return stuck[i] && other < stuck.size() && stuck[other]; });
+  }
+  const std::vector<std::size_t> component = strong_components(targets);
+  std::map<std::size_t, std::vector<std::size_t>> members;  // stuck nodes of each component
+  std::set<std::size_t> open;                               // components that wait for another one
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (stuck[i]) {
+      members[component[i]].push_back(i);
     }
-    // In a knot, each member reaches every member and nothing else.
-    const std::set<std::size_t> all = reach(nodes, stuck, i);
-    const bool closed = std::all_of(all.begin(), all.end(), [&](std::size_t other) {
-      return reach(nodes, stuck, other).contains(i);
-    });
-    if (closed) {
-      found.emplace_back(all.begin(), all.end());
-      placed.insert(all.begin(), all.end());
+    for (const std::size_t target : targets[i]) {
+      if (component[target] != component[i]) {
+        open.insert(component[i]);
+      }
     }
   }
+  std::vector<std::vector<std::size_t>> found;
+  for (auto& [name, all] : members) {
+    if (!open.contains(name)) {
+      found.push_back(std::move(all));
+    }
+  }
+  std::sort(found.begin(), found.end());
   return found;
 }
 

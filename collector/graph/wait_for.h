@@ -4,8 +4,10 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "base/memo.h"
 #include "collector/graph/divergence.h"
 #include "collector/graph/standing.h"
 #include "collector/model/job_model.h"
@@ -59,17 +61,24 @@ class WaitForGraph {
   }
   [[nodiscard]] std::vector<std::string> nodes() const;
   [[nodiscard]] std::vector<const Edge*> from(const std::string& node) const;
-  [[nodiscard]] std::vector<const Edge*> to(const std::string& node) const;
   /// Nodes that others wait for and that do not wait themselves.
   [[nodiscard]] std::vector<std::string> sinks() const;
-  /// Simple cycles, each once, starting at its smallest node; at most `limit`.
-  [[nodiscard]] std::vector<std::vector<std::string>> cycles(std::size_t limit = 16) const;
+  /// Simple cycles, each once, starting at its smallest node; the first 16. Computed once, in time
+  /// linear in the edges if there is no cycle; valid until the next add().
+  [[nodiscard]] const std::vector<std::vector<std::string>>& cycles() const;
   /// The sinks reachable from a node.
   [[nodiscard]] std::vector<std::string> ends_of_waiting(const std::string& node) const;
 
  private:
+  std::size_t number(const std::string& node);
+
   std::vector<Edge> edges_;
+  std::vector<std::string> names_;  // of the nodes, by number
+  std::unordered_map<std::string, std::size_t> numbers_;
+  std::vector<std::vector<std::size_t>> targets_;  // of each node, ascending, each once
+  std::vector<std::vector<std::size_t>> leaving_;  // of each node, its edges
   std::vector<CollectiveWait> collective_waits_;
+  base::Memo memo_;
 };
 
 /// Builds the graph: a rank and its main thread are one node ("rank:N"); other threads are

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/graph/components.h"
 #include "collector/graph/wait_for.h"
 
 namespace ddpdoctor::graph {
@@ -14,14 +15,22 @@ namespace {
 // Step limit of the cycle search: the number of simple cycles can be exponential, and a reader
 // needs only the first ones.
 constexpr std::size_t kMostSteps = 200'000;
+constexpr std::size_t kMostCycles = 16;
 
+using Cycles = std::vector<std::vector<std::string>>;
 using Arrows = std::map<std::string, std::set<std::string>>;
 
-Arrows arrows(const std::vector<Edge>& edges) {
+/// The edges that can be part of a cycle: both ends are in one strongly connected component.
+Arrows circular_arrows(const std::vector<std::string>& names,
+                       const std::vector<std::vector<std::size_t>>& targets) {
+  const std::vector<std::size_t> component = strong_components(targets);
   Arrows result;
-  for (const Edge& edge : edges) {
-    result[edge.from].insert(edge.to);
-    result[edge.to];
+  for (std::size_t from = 0; from < targets.size(); ++from) {
+    for (const std::size_t to : targets[from]) {
+      if (component[from] == component[to]) {
+        result[names[from]].insert(names[to]);
+      }
+    }
   }
   return result;
 }
@@ -29,9 +38,9 @@ Arrows arrows(const std::vector<Edge>& edges) {
 /// Finds simple cycles whose first node is the smallest, so that each is found once.
 class CycleSearch {
  public:
-  CycleSearch(const Arrows& arrows, std::size_t limit) : arrows_(arrows), limit_(limit) {}
+  explicit CycleSearch(const Arrows& arrows) : arrows_(arrows) {}
 
-  std::vector<std::vector<std::string>> all() {
+  Cycles all() {
     for (const auto& [node, targets] : arrows_) {
       path_ = {node};
       on_path_ = {node};
@@ -45,7 +54,7 @@ class CycleSearch {
   // also limited by kMostSteps
   void follow(const std::string& start, const std::set<std::string>& targets) {
     for (const std::string& target : targets) {
-      if (found_.size() >= limit_ || ++steps_ > kMostSteps) {
+      if (found_.size() >= kMostCycles || ++steps_ > kMostSteps) {
         return;
       }
       if (target == start) {
@@ -61,11 +70,10 @@ class CycleSearch {
 
   static constexpr std::size_t kLongest = 64;
   const Arrows& arrows_;
-  std::size_t limit_;
   std::size_t steps_ = 0;
   std::vector<std::string> path_;
   std::set<std::string> on_path_;
-  std::vector<std::vector<std::string>> found_;
+  Cycles found_;
 };
 
 std::string spoken(const std::string& node) {
@@ -79,8 +87,27 @@ std::string spoken(const std::string& node) {
 
 }  // namespace
 
+std::size_t WaitForGraph::number(const std::string& node) {
+  const auto [known, added] = numbers_.try_emplace(node, names_.size());
+  if (added) {
+    names_.push_back(node);
+    targets_.emplace_back();
+    leaving_.emplace_back();
+  }
+  return known->second;
+}
+
 void WaitForGraph::add(Edge edge) {
+  const std::size_t from = number(edge.from);
+  const std::size_t to = number(edge.to);
+  std::vector<std::size_t>& targets = targets_[from];
+  const auto place = std::lower_bound(targets.begin(), targets.end(), to);
+  if (place == targets.end() || *place != to) {
+    targets.insert(place, to);
+  }
+  leaving_[from].push_back(edges_.size());
   edges_.push_back(std::move(edge));
+  memo_.clear();
 }
 
 void WaitForGraph::add(CollectiveWait wait) {
@@ -88,69 +115,58 @@ void WaitForGraph::add(CollectiveWait wait) {
 }
 
 std::vector<std::string> WaitForGraph::nodes() const {
-  std::set<std::string> all;
-  for (const Edge& edge : edges_) {
-    all.insert(edge.from);
-    all.insert(edge.to);
-  }
-  return {all.begin(), all.end()};
+  std::vector<std::string> all = names_;
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 std::vector<const Edge*> WaitForGraph::from(const std::string& node) const {
   std::vector<const Edge*> result;
-  for (const Edge& edge : edges_) {
-    if (edge.from == node) {
-      result.push_back(&edge);
-    }
-  }
-  return result;
-}
-
-std::vector<const Edge*> WaitForGraph::to(const std::string& node) const {
-  std::vector<const Edge*> result;
-  for (const Edge& edge : edges_) {
-    if (edge.to == node) {
-      result.push_back(&edge);
+  if (const auto known = numbers_.find(node); known != numbers_.end()) {
+    for (const std::size_t edge : leaving_[known->second]) {
+      result.push_back(&edges_[edge]);
     }
   }
   return result;
 }
 
 std::vector<std::string> WaitForGraph::sinks() const {
-  std::set<std::string> waited_for;
-  std::set<std::string> waiting;
-  for (const Edge& edge : edges_) {
-    waited_for.insert(edge.to);
-    waiting.insert(edge.from);
-  }
   std::vector<std::string> result;
-  std::set_difference(waited_for.begin(), waited_for.end(), waiting.begin(), waiting.end(),
-                      std::back_inserter(result));
+  for (std::size_t node = 0; node < names_.size(); ++node) {
+    if (targets_[node].empty()) {
+      result.push_back(names_[node]);
+    }
+  }
+  std::sort(result.begin(), result.end());
   return result;
 }
 
-std::vector<std::vector<std::string>> WaitForGraph::cycles(std::size_t limit) const {
-  const Arrows all = arrows(edges_);
-  return CycleSearch(all, limit).all();
+const Cycles& WaitForGraph::cycles() const {
+  return memo_.once<Cycles>([this] {
+    const Arrows arrows = circular_arrows(names_, targets_);
+    return CycleSearch(arrows).all();
+  });
 }
 
 std::vector<std::string> WaitForGraph::ends_of_waiting(const std::string& node) const {
-  const Arrows all = arrows(edges_);
-  std::set<std::string> seen = {node};
-  std::vector<std::string> open = {node};
+  const auto known = numbers_.find(node);
+  if (known == numbers_.end()) {
+    return {};
+  }
+  const std::size_t start = known->second;
+  std::vector<bool> seen(names_.size(), false);
+  seen[start] = true;
+  std::vector<std::size_t> open = {start};
   std::vector<std::string> ends;
   while (!open.empty()) {
-    const std::string current = open.back();
+    const std::size_t current = open.back();
     open.pop_back();
-    const auto found = all.find(current);
-    if (found == all.end()) {
-      continue;
+    if (targets_[current].empty() && current != start) {
+      ends.push_back(names_[current]);
     }
-    if (found->second.empty() && current != node) {
-      ends.push_back(current);
-    }
-    for (const std::string& target : found->second) {
-      if (seen.insert(target).second) {
+    for (const std::size_t target : targets_[current]) {
+      if (!seen[target]) {
+        seen[target] = true;
         open.push_back(target);
       }
     }

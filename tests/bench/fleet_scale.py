@@ -47,11 +47,11 @@ def one(fault, nodes, ranks, port):
         at = float(players.stdout.readline().split()[1])
         said = lambda: (folder / "said").read_text()  # noqa: E731
         wanted = "no word from" if fault == "dead" else "error:"
-        eventually(lambda: wanted in said(), 60, said)
+        eventually(lambda: wanted in said(), 120, said)
         spoken = time.time() - at
         memory = peak_mib(collector.pid)
         if fault != "dead":
-            eventually((folder / "report/job.ddpd").exists, 60, said)  # written last
+            eventually((folder / "report/job.ddpd").exists, 120, said)  # written last
         report = folder / "report/report.json"
         finding = json.loads(report.read_text())["findings"][0] if report.exists() else {}
         players.stdin.close()

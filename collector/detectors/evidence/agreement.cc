@@ -6,6 +6,17 @@
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
+namespace {
+
+struct WaitingRanks {
+  model::RankSet ranks;
+};
+
+struct WorkingRanks {
+  model::RankSet ranks;
+};
+
+}  // namespace
 
 std::vector<Camp> camps(const std::map<model::Rank, std::string>& said) {
   std::map<std::string, std::vector<model::Rank>> by_key;
@@ -49,20 +60,26 @@ model::RankSet ranks_where(const graph::Examination& examination,
   return model::RankSet(std::move(ranks));
 }
 
-model::RankSet waiting_ranks(const graph::Examination& examination) {
-  const bool hangs = may_hang(examination);
-  return ranks_where(examination, [hangs](const graph::Standing& standing) {
-    const bool on_device =
-        hangs && standing.activity == graph::Activity::kGpu && !standing.moved && !standing.on_cpu;
-    return standing.waits_for_ranks() || on_device;
-  });
+const model::RankSet& waiting_ranks(const graph::Examination& examination) {
+  const auto find = [&examination] {
+    const bool hangs = may_hang(examination);
+    return WaitingRanks{ranks_where(examination, [hangs](const graph::Standing& standing) {
+      const bool on_device = hangs && standing.activity == graph::Activity::kGpu &&
+                             !standing.moved && !standing.on_cpu;
+      return standing.waits_for_ranks() || on_device;
+    })};
+  };
+  return examination.memo.once<WaitingRanks>(find).ranks;
 }
 
-model::RankSet working_ranks(const graph::Examination& examination) {
-  return ranks_where(examination, [](const graph::Standing& standing) {
-    return standing.process != nullptr && !standing.process->exit && !standing.waits_for_ranks() &&
-           (standing.on_cpu || standing.moved);
-  });
+const model::RankSet& working_ranks(const graph::Examination& examination) {
+  const auto find = [&examination] {
+    return WorkingRanks{ranks_where(examination, [](const graph::Standing& standing) {
+      return standing.process != nullptr && !standing.process->exit &&
+             !standing.waits_for_ranks() && (standing.on_cpu || standing.moved);
+    })};
+  };
+  return examination.memo.once<WorkingRanks>(find).ranks;
 }
 
 model::RankSet unobserved_ranks(const graph::Examination& examination) {

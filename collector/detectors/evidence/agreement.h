@@ -34,12 +34,12 @@ model::RankSet minority(const std::vector<Camp>& camps);
 model::RankSet ranks_where(const graph::Examination& examination,
                            const std::function<bool(const graph::Standing&)>& question);
 
-/// Ranks in a wait that only other ranks can end.
-model::RankSet waiting_ranks(const graph::Examination& examination);
+/// Ranks in a wait that only other ranks can end. Computed once per examination.
+const model::RankSet& waiting_ranks(const graph::Examination& examination);
 
 /// Ranks that wait for no other rank and work: they compute, make progress, or pause briefly. The
-/// other ranks may only be waiting for them.
-model::RankSet working_ranks(const graph::Examination& examination);
+/// other ranks may only be waiting for them. Computed once per examination.
+const model::RankSet& working_ranks(const graph::Examination& examination);
 
 /// Ranks without any evidence: no stack, no exit, no recorded call.
 model::RankSet unobserved_ranks(const graph::Examination& examination);

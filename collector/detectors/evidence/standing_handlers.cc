@@ -2,6 +2,8 @@
 #include "collector/detectors/evidence/standing_handlers.h"
 
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,14 +24,34 @@ namespace {
 constexpr std::size_t kLongestLine = 240;
 constexpr std::size_t kLongestNote = 80;
 
-/// Some other rank is not in this rank's handler: only this rank has raised.
-bool alone_in_handler(const graph::Examination& examination, const graph::Standing& standing) {
-  return std::any_of(examination.standings.begin(), examination.standings.end(),
-                     [&](const graph::Standing& other) {
-                       return other.rank != standing.rank && !other.callers.empty() &&
-                              in_handler(examination.job, standing.callers, other.callers);
-                     });
-}
+using Path = std::vector<model::CallSite>;
+
+/// The different call chains of the ranks: thousands of ranks are in a few of them.
+class Places {
+ public:
+  explicit Places(const graph::Examination& examination) : job_(examination.job) {
+    for (const graph::Standing& standing : examination.standings) {
+      ++ranks_at_[standing.callers];
+    }
+  }
+
+  /// Some other rank is not in the handler that this call chain is in: only this rank has raised.
+  bool alone_in_handler(const Path& here) {
+    const auto [known, added] = alone_.try_emplace(here, false);
+    if (added) {
+      known->second = std::any_of(ranks_at_.begin(), ranks_at_.end(), [&](const auto& there) {
+        const bool others = !there.first.empty() && (there.second > 1 || there.first != here);
+        return others && in_handler(job_, here, there.first);
+      });
+    }
+    return known->second;
+  }
+
+ private:
+  const model::JobModel& job_;
+  std::map<Path, int> ranks_at_;
+  std::map<Path, bool> alone_;
+};
 
 /// An exception passes through the `with` of a generator, into which contextlib throws it.
 bool passes_through_with(const model::JobModel& job, const graph::Standing& standing) {
@@ -63,14 +85,14 @@ Confidence of_trying_again(const model::JobModel& job, Confidence still) {
 }
 
 std::optional<Suspect> handling(const graph::Examination& examination,
-                                const graph::Standing& standing) {
+                                const graph::Standing& standing, Places& places) {
   if (standing.process == nullptr || standing.thread == nullptr || !alive(*standing.process) ||
       own_user_frame(*standing.thread) == nullptr || standing.on_cpu || standing.moved) {
     return std::nullopt;
   }
   const auto hand = handled_by(examination.job, standing);
   const bool by_source =
-      alone_in_handler(examination, standing) || passes_through_with(examination.job, standing);
+      places.alone_in_handler(standing.callers) || passes_through_with(examination.job, standing);
   if (!by_source && !(hand && hand->in_users_hand)) {
     return std::nullopt;
   }
@@ -97,8 +119,9 @@ std::optional<Suspect> handling(const graph::Examination& examination,
 std::vector<Suspect> stand_in_handler(const graph::Examination& examination) {
   std::vector<Suspect> out;
   const auto still = stuck(examination);
+  Places places(examination);
   for (const graph::Standing& standing : examination.standings) {
-    auto suspect = still ? handling(examination, standing) : std::nullopt;
+    auto suspect = still ? handling(examination, standing, places) : std::nullopt;
     if (suspect) {
       suspect->confidence =
           suspect->deed == kTriesAgain ? of_trying_again(examination.job, *still) : *still;
@@ -113,10 +136,9 @@ std::vector<Suspect> failed_on_their_way_out(const graph::Examination& examinati
   std::vector<Suspect> out;
   const auto still = stuck(examination);
   for (const graph::Standing& standing : examination.standings) {
-    const auto failed = failed_with(examination.job, standing);
-    const model::RankSet others = waiting_ranks(examination).minus(model::RankSet{standing.rank});
-    if (!still || !failed || others.empty() || is_consequence(failed->exception) ||
-        !alive(*standing.process)) {
+    const auto failed = still ? failed_with(examination.job, standing) : std::nullopt;
+    if (!failed || is_consequence(failed->exception) || !alive(*standing.process) ||
+        waiting_ranks(examination).minus(model::RankSet{standing.rank}).empty()) {
       continue;
     }
     Suspect suspect = suspect_in(examination, *standing.process, standing.thread);

@@ -393,7 +393,7 @@ std::vector<Parting> partings(const Examination& examination) {
     }
   }
   // Each group is blocked by another one: the waits form a cycle, and all of them are the cause.
-  return result.empty() && !examination.waits.cycles(1).empty() ? all : result;
+  return result.empty() && !examination.waits.cycles().empty() ? all : result;
 }
 
 }  // namespace ddpdoctor::detectors

@@ -353,7 +353,7 @@ bool is_in_circle(const Examination& examination, const Parting& parting) {
       return std::find(cycle.begin(), cycle.end(), fmt::format("rank:{}", rank)) != cycle.end();
     });
   };
-  const auto cycles = examination.waits.cycles();
+  const auto& cycles = examination.waits.cycles();
   return std::any_of(cycles.begin(), cycles.end(), [&](const std::vector<std::string>& cycle) {
     return cycle.size() > 2 && has(cycle, parting.odd.ranks) && has(cycle, parting.rest.ranks) &&
            goes_over_groups(examination, cycle);

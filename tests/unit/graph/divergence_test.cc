@@ -213,7 +213,7 @@ TEST(WaitFor, FindsCyclesOverGroups) {
                  "| py:f@/srv/t.py:4")
           .build();
   const Examination examination = examine(told);
-  const auto cycles = examination.waits.cycles();
+  const auto& cycles = examination.waits.cycles();
   ASSERT_EQ(cycles.size(), 1U);
   EXPECT_EQ(
       cycle_sentence(examination.waits, cycles[0]),

@@ -33,6 +33,10 @@ TEST(Knots, WhoOnlyWaitsForAKnotIsNoMember) {
   EXPECT_EQ(stuck_for_ever({any({1}), any({0}), any({0})}), (std::vector<bool>{true, true, true}));
 }
 
+TEST(Knots, TwoThatDoNotWaitForEachOtherAreTwo) {
+  EXPECT_EQ(knots({any({2}), any({3}), any({0}), any({1}), any({0, 1})}), (Knots{{0, 2}, {1, 3}}));
+}
+
 TEST(Knots, OneWhomNobodyCanHelpIsOneAlone) {
   EXPECT_EQ(knots({any({}), any({0})}), (Knots{{0}}));
 }
