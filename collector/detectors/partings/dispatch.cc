@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "collector/detectors/partings/callback_lists.h"
 #include "collector/detectors/partings/calls_at.h"
 #include "collector/detectors/partings/wrapping_frames.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -192,7 +193,7 @@ Read read_values(const model::JobModel& job, const Step& step, const model::Rank
           return !function.second.common(callers).empty() &&
                  !function.second.common(others).empty();
         });
-    if (shared) {
+    if (shared || differ_only_in_number(one)) {
       return one.stale ? Read::kNothing : Read::kSame;
     }
     out.instead = on_side(one, others);

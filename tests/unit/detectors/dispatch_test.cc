@@ -137,6 +137,14 @@ TEST(Dispatch, InALoopOverCallbacksNamesThoseOfEachSide) {
       << found[0].summary;
 }
 
+TEST(Dispatch, IsNotTheCauseIfOneSideCallsTheSameFunctionMoreOften) {
+  const Findings found =
+      asked("divergent-branch", with_callees("[Keeper.after, Keeper.after]", "[Keeper.after]"));
+  EXPECT_TRUE(std::none_of(found.begin(), found.end(), [](const Finding& one) {
+    return one.summary.find("one.after") != std::string::npos;
+  }));
+}
+
 constexpr const char* kTable = R"(
 import torch.distributed as dist
 
