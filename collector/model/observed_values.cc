@@ -84,6 +84,9 @@ SeenValue seen_value(const JobModel& job, const Fact& fact) {
   if (const auto items = fact.number("items"); items && *items >= 0 && *items < kMostItems) {
     seen.items = static_cast<std::int64_t>(*items);
   }
+  seen.reached = {.file = fact.text("reached_file").value_or(""),
+                  .line = line_in(fact, "reached_line"),
+                  .function = shown(fact, "reached_function")};
   return seen;
 }
 
@@ -158,6 +161,11 @@ Fact fact_of(const SeenValue& seen) {
   }
   if (seen.items) {
     fact.fields["items"] = *seen.items;
+  }
+  if (seen.reached.known()) {
+    fact.fields["reached_file"] = seen.reached.file;
+    fact.fields["reached_line"] = std::int64_t{seen.reached.line};
+    fact.fields["reached_function"] = seen.reached.function;
   }
   return fact;
 }
@@ -238,11 +246,11 @@ std::vector<ReachedBy> callees_at(const JobModel& job, std::string_view file, in
     out[place].stale = out[place].stale || seen.state == ValueState::kStale;
     auto& functions = out[place].functions;
     auto same = std::find_if(functions.begin(), functions.end(),
-                             [&seen](const auto& one) { return one.first == seen.value; });
+                             [&seen](const auto& one) { return one.text == seen.value; });
     if (same == functions.end()) {
-      same = functions.insert(functions.end(), {seen.value, RankSet()});
+      same = functions.insert(functions.end(), {seen.value, seen.reached, RankSet()});
     }
-    same->second.insert(*seen.rank);
+    same->ranks.insert(*seen.rank);
   }
   for (std::size_t i = out.size(); i-- > 0;) {
     if (known[i].size() != ranks.size()) {

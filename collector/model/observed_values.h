@@ -48,6 +48,7 @@ struct SeenValue {
   ValueState state = ValueState::kUnknown;
   std::string reason;                   // why it is stale or unknown
   std::optional<std::int64_t> items{};  // for a loop: its total number of items
+  CallSite reached{};  // for a callee: the function, where it begins; unknown in a loop
 };
 
 Fact fact_of(const SeenValue& seen);
@@ -75,8 +76,13 @@ std::string said(const std::vector<ValueGroup>& groups);
 /// The functions that the calls at this line reach, if they were read on each of these ranks; in
 /// the order of the source.
 struct ReachedBy {
+  struct Function {
+    std::string text;  // for people
+    CallSite place;    // where it begins
+    RankSet ranks;
+  };
   std::string expression;  // of the callee
-  std::vector<std::pair<std::string, RankSet>> functions;
+  std::vector<Function> functions;
   bool stale = false;  // on some rank it may have been another function at the time of the call
 };
 std::vector<ReachedBy> callees_at(const JobModel& job, std::string_view file, int line,

@@ -72,25 +72,25 @@ Node loop_of(Node call, Node root, Node function) {
 
 /// By the object that is called: the function behind a method, a partial, an object with a
 /// __call__; a class by its own name. Empty where that is not known.
-std::string DispatchReader::reached(const Value& value, bool placed, int depth) {
+model::CallSite DispatchReader::reached(const Value& value, int depth) {
   namespace layout = stacks::value_layout;
   if (depth > kDeepest || (value.kind != Kind::kMethod && value.kind != Kind::kObject)) {
     return {};
   }
   if (value.kind == Kind::kMethod) {
-    return evaluator_.name_of_reached(value.address, placed);
+    return evaluator_.reached_function(value.address);
   }
   const std::string type = objects_.type_name(value.address);
   if (type == "function") {
-    return evaluator_.name_of_reached(value.address, placed);
+    return evaluator_.reached_function(value.address);
   }
   if (type == "method" || type == "functools.partial") {
     const Value inner = evaluator_.load(
         stacks::pointer(objects_.memory(), stacks::at(value.address, layout::kFirstField)));
-    return reached(inner, placed, depth + 1);
+    return reached(inner, depth + 1);
   }
   if ((objects_.type_flags(value.address) & kTypeSubclass) != 0) {
-    return base::printable(objects_.class_name(value.address));
+    return {.file = {}, .line = 0, .function = base::printable(objects_.class_name(value.address))};
   }
   // torch.nn.Module calls forward().
   for (const std::string_view method : {"forward", "__call__"}) {
@@ -100,7 +100,7 @@ std::string DispatchReader::reached(const Value& value, bool placed, int depth) 
       continue;
     }
     if (const auto found = evaluator_.attributes().in_class(own, method)) {
-      return evaluator_.name_of_reached(*found, placed);
+      return evaluator_.reached_function(*found);
     }
   }
   return {};
@@ -141,7 +141,7 @@ std::optional<std::string> DispatchReader::in_loop(const In& in, Node callee, No
   for (std::size_t i = 0; i < all->size(); ++i) {
     Names inside = in.names;
     inside.bound.insert_or_assign(std::string(root.text()), (*all)[i]);
-    const std::string one = reached(evaluator_.evaluate(expression, inside), false);
+    const std::string one = reached(evaluator_.evaluate(expression, inside)).function;
     if (one.empty()) {
       return std::nullopt;
     }
@@ -162,9 +162,12 @@ void DispatchReader::add(const In& in, Node call) {
   if (since.freshness == Freshness::kNotReached) {
     return;
   }
-  const std::string text =
-      loop ? in_loop(in, callee, loop).value_or("")
-           : reached(evaluator_.evaluate(expression_of(callee), in.names), true);
+  const model::CallSite one =
+      loop ? model::CallSite{} : reached(evaluator_.evaluate(expression_of(callee), in.names));
+  const std::string text = loop            ? in_loop(in, callee, loop).value_or("")
+                           : one.line == 0 ? one.function
+                                           : fmt::format("{} ({}:{})", one.function,
+                                                         base::file_name(one.file), one.line);
   if (text.empty()) {
     return;
   }
@@ -175,6 +178,7 @@ void DispatchReader::add(const In& in, Node call) {
   SeenValue seen = DecisionReader::made(ValueRole::kCallee, in.where, call.line(),
                                         call.field(Field::kFunction).one_line());
   seen.value = text;
+  seen.reached = one;
   seen.state = since.freshness == Freshness::kStale ? ValueState::kStale : ValueState::kKnown;
   seen.reason = since.reason;
   out_.push_back(std::move(seen));

@@ -46,7 +46,7 @@ class DispatchReader {
   std::optional<std::string> in_loop(const In& in, program::Node callee, program::Node loop);
   std::optional<std::vector<Value>> elements(const Expression& iterable, Names& names,
                                              std::size_t part);
-  std::string reached(const Value& value, bool placed, int depth = 0);
+  model::CallSite reached(const Value& value, int depth = 0);
 
   Evaluator& evaluator_;
   stacks::PythonObjects& objects_;

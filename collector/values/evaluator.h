@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "collector/model/collective.h"
 #include "collector/stacks/python/attributes.h"
 #include "collector/stacks/python/objects.h"
 #include "collector/stacks/python/scopes.h"
@@ -114,7 +115,7 @@ class Evaluator {
   std::optional<std::vector<Value>> elements(const Value& value, std::size_t limit);
   std::optional<std::vector<Value>> values_of_dict(const Value& dict, std::size_t limit);
   /// A function that a call reaches: "Plain.close", with its place "Plain.close (parts.py:18)".
-  std::string name_of_reached(RemoteAddress function, bool placed);
+  model::CallSite reached_function(RemoteAddress function);
   /// The deadline has passed.
   [[nodiscard]] bool late() const {
     return deadline_ && CpuClock::now() >= *deadline_;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions as values: what they are called, where they are, what holds them.
-#include <fmt/format.h>
-
 #include "base/text.h"
 #include "collector/stacks/python/addresses.h"
 #include "collector/values/evaluator.h"
@@ -9,7 +7,7 @@
 namespace ddpdoctor::values {
 
 /// A library's wrapper around a function of the user's is that function.
-std::string Evaluator::name_of_reached(RemoteAddress function, bool placed) {
+model::CallSite Evaluator::reached_function(RemoteAddress function) {
   auto parts = user_function(function);
   if (!parts) {
     parts = stacks::function_parts(objects_, function);
@@ -22,8 +20,7 @@ std::string Evaluator::name_of_reached(RemoteAddress function, bool placed) {
   const std::string shown = local == std::string::npos ? name : name.substr(local + 9);
   const auto line = objects_.memory().get<std::int32_t>(
       stacks::at(parts->code, objects_.layout().code_first_line));
-  return placed && line ? fmt::format("{} ({}:{})", shown, base::file_name(file_of(*parts)), *line)
-                        : shown;
+  return {.file = file_of(*parts), .line = line.value_or(0), .function = shown};
 }
 
 std::optional<std::vector<Value>> Evaluator::elements(const Value& value, std::size_t limit) {

@@ -76,22 +76,19 @@ model::CallSite defined_at(const model::JobModel& job, const model::CallSite& in
           .function = inside.function};
 }
 
-/// "Plain.close (parts.py:18)": the known file that it names.
-model::CallSite place_in(const model::JobModel& job, const std::string& reached) {
-  const std::size_t open = reached.rfind(" (");
-  const std::size_t colon = reached.rfind(':');
-  if (open == std::string::npos || colon == std::string::npos || colon < open) {
-    return {};
+/// A function under the path by which its file is known: memory may show another one, by a link or
+/// relative to a folder.
+model::CallSite known_place(const model::JobModel& job, const model::CallSite& reached) {
+  if (!reached.known() || lines_of(job, reached.file).contains(reached.line)) {
+    return reached;
   }
-  const std::string name = reached.substr(open + 2, colon - open - 2);
-  const int line = std::atoi(reached.c_str() + colon + 1);
   model::CallSite found;
   for (const auto& [path, lines] : job.sources) {
-    if (base::file_name(path) == name && lines.contains(line)) {
+    if (base::file_name(path) == base::file_name(reached.file) && lines.contains(reached.line)) {
       if (found.known()) {
         return {};  // two files of that name
       }
-      found = {.file = path, .line = line, .function = reached.substr(0, open)};
+      found = {.file = path, .line = reached.line, .function = reached.function};
     }
   }
   return found;
@@ -167,10 +164,10 @@ void put_choice(const model::JobModel& job, Dispatch& out) {
 }
 
 /// What a call reached on these ranks, when it is one function there.
-std::string on_side(const model::ReachedBy& reached, const model::RankSet& ranks) {
-  for (const auto& [function, of] : reached.functions) {
-    if (!of.common(ranks).empty()) {
-      return of.common(ranks) == ranks ? function : std::string();
+model::ReachedBy::Function on_side(const model::ReachedBy& reached, const model::RankSet& ranks) {
+  for (const model::ReachedBy::Function& function : reached.functions) {
+    if (!function.ranks.common(ranks).empty()) {
+      return function.ranks.common(ranks) == ranks ? function : model::ReachedBy::Function{};
     }
   }
   return {};
@@ -190,14 +187,15 @@ Read read_values(const model::JobModel& job, const Step& step, const model::Rank
     }
     const bool shared =
         std::any_of(one.functions.begin(), one.functions.end(), [&](const auto& function) {
-          return !function.second.common(callers).empty() &&
-                 !function.second.common(others).empty();
+          return !function.ranks.common(callers).empty() && !function.ranks.common(others).empty();
         });
     if (shared || differ_only_in_number(one)) {
       return one.stale ? Read::kNothing : Read::kSame;
     }
-    out.instead = on_side(one, others);
-    const std::string runs = on_side(one, callers);
+    const model::ReachedBy::Function instead = on_side(one, others);
+    out.instead = instead.text;
+    out.other = known_place(job, instead.place);
+    const std::string runs = on_side(one, callers).text;
     out.runs = runs.starts_with('[') ? runs : out.runs;
     return one.stale ? Read::kDiffersNow : Read::kDiffers;
   }
@@ -266,10 +264,9 @@ bool is_read_as_callee(const model::JobModel& job, const Step& step, const model
                        Node call) {
   const std::string callee = call.field(program::Field::kFunction).one_line();
   for (const model::ReachedBy& one : model::callees_at(job, step.at.file, step.at.line, ranks)) {
-    const std::string reached = on_side(one, ranks);
-    if (one.expression == callee && place_in(job, reached).file == step.next.file &&
-        program::last_name(std::string_view(reached).substr(0, reached.rfind(" ("))) ==
-            program::last_name(step.next.function)) {
+    const model::CallSite reached = known_place(job, on_side(one, ranks).place);
+    if (one.expression == callee && reached.file == step.next.file &&
+        program::last_name(reached.function) == program::last_name(step.next.function)) {
       return true;
     }
   }
@@ -325,8 +322,6 @@ std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool
   if (out.by_stack) {
     out.instead = plain(across.back().function);
     out.other = defined_at(job, across.back());
-  } else if (read != Read::kNothing) {
-    out.other = place_in(job, out.instead);
   }
   const bool same_call = caller.operation == other.operation && !parting.recorded;
   if ((same_call && !out.by_value) || makes(job, out.other, caller.operation)) {

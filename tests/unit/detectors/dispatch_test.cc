@@ -164,7 +164,8 @@ class Score:
 )";
 
 /// No stack is in the function any more: the records and the memory show that the line called it.
-model::JobModel ran_past_a_table(const std::string& odd) {
+model::JobModel ran_past_a_table(const model::CallSite& odd) {
+  const model::CallSite local{.file = kTrain, .line = 4, .function = "local"};
   JobBuilder builder = job();
   builder.ranks(3).source(kTrain, kTable);
   builder.stack(kAll, in("all_reduce", at("Score.step", "dist.all_reduce(self.w)")));
@@ -181,6 +182,7 @@ model::JobModel ran_past_a_table(const std::string& odd) {
                    .site = site("Score.step", "dist.all_reduce(self.w)")});
   model::JobModel told = builder.build();
   for (int rank = 0; rank < 3; ++rank) {
+    const model::CallSite& reached = rank == 2 ? odd : local;
     told.facts.push_back(model::fact_of(SeenValue{.rank = rank,
                                                   .role = ValueRole::kCallee,
                                                   .file = kTrain,
@@ -188,21 +190,25 @@ model::JobModel ran_past_a_table(const std::string& odd) {
                                                   .function = "Score.step",
                                                   .at = 14,
                                                   .expression = "self.how",
-                                                  .value = rank == 2 ? odd : "local (train.py:4)",
+                                                  .value = reached.function + " (train.py)",
                                                   .state = ValueState::kKnown,
-                                                  .reason = {}}));
+                                                  .reason = {},
+                                                  .reached = reached}));
   }
   return told;
 }
 
 TEST(Dispatch, OfAHostThatRanOnIsReadFromItsMemory) {
-  const Findings found = asked("divergent-branch", ran_past_a_table("reduced (train.py:7)"));
+  const Findings found = asked("divergent-branch", ran_past_a_table({kTrain, 7, "reduced"}));
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].culprits, model::RankSet{2});
   EXPECT_NE(found[0].summary.find("`self.how` (train.py:15) is reduced on rank 2 and local"),
             std::string::npos)
       << found[0].summary;
-  EXPECT_TRUE(asked("divergent-branch", ran_past_a_table("other (train.py:7)")).empty());
+  EXPECT_TRUE(asked("divergent-branch", ran_past_a_table({kTrain, 7, "other"})).empty());
+  // Memory may show the file under another path.
+  EXPECT_EQ(
+      asked("divergent-branch", ran_past_a_table({"/proc/cwd/train.py", 7, "reduced"})).size(), 1U);
 }
 
 TEST(Dispatch, ToOneFunctionOnAllRanksPartsNobody) {
