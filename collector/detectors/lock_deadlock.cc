@@ -100,6 +100,9 @@ std::vector<Suspect> circle_by_source(const graph::Examination& examination,
                            fmt::format("wants {} and holds {}", circle[i]->wanted,
                                        circle[(i + circle.size() - 1) % circle.size()]->wanted),
                            proven ? Confidence::kCertain : *sure));
+      if (const auto* frame = frame_that_takes(examination.job, *circle[i]->thread)) {
+        out.back().place = model::call_site(*frame);
+      }
     }
     if (!out.empty()) {
       return out;
@@ -371,7 +374,8 @@ Why: thread A holds lock 1 and wants lock 2, thread B holds lock 2 and wants loc
 thread A holds the lock and waits for something (room in a queue, an event, a result) that thread B provides once it has the lock.
 
 How ddpdoctor knows: the owners that are stored in the mutexes form a cycle. Python locks store no owner; for them, the source around
-each line of the stacks shows which locks a thread has already taken.
+each line of the stacks shows which locks a thread has already taken. A context of yours around a lock (a class with `__enter__`, a
+`@contextmanager`) is followed to the lock object.
 
 Fix: take the locks in one order in all threads.
       def export():

@@ -19,6 +19,7 @@
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"
+#include "collector/program/questions/strings.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -53,7 +54,7 @@ std::string named_string(const model::JobModel& job, std::string_view name) {
 }
 
 /// The first string in the call on the user's line: store.get("plan/0") → "plan/0", also through a
-/// constant; for an f-string, the part before the first brace.
+/// constant or a helper; for an f-string, the part before the first brace.
 std::string key_in_source(const model::JobModel& job, const model::CallSite& site) {
   const std::string statement = program::statement_at(lines_of(job, site.file), site.line);
   for (const std::string_view call : {".get(", ".wait("}) {
@@ -71,6 +72,15 @@ std::string key_in_source(const model::JobModel& job, const model::CallSite& sit
                                      : std::string_view(statement).substr(at + call.size()))) {
       if (auto key = named_string(job, name); !key.empty()) {
         return key;
+      }
+    }
+    if (at == std::string::npos) {
+      continue;
+    }
+    for (const std::string& made :
+         program::strings_of(lines_of(job, site.file), site.line, job.sources)) {
+      if (const std::string start = made.substr(0, made.find('{')); start.size() > 1) {
+        return start;
       }
     }
   }

@@ -239,6 +239,7 @@ Value Evaluator::node(const Expression& expression, Names& names, int depth) {
       return node(expression.parts[1], inner, depth + 1);
     }
     case Kind::kMade:  // read only by make()
+    case Kind::kYielded:
     case Kind::kOther:
       break;
   }

@@ -93,6 +93,11 @@ class Evaluator {
   /// function.
   std::optional<Entry> enter(const Expression& call, Names& names,
                              const std::function<Value(std::size_t part, Value value)>& argument);
+  /// What the source says of an entered function: the expression it returns, or kYielded; null if
+  /// it does more.
+  [[nodiscard]] const Expression* body_of(const Entry& entry) const {
+    return bodies_ ? bodies_(entry.file, entry.first_line, entry.name) : nullptr;
+  }
   /// The number of items of a loop over the value; nothing if only running code could tell.
   std::optional<std::uint64_t> items_in(const Value& value);
   /// bool(value).

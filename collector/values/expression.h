@@ -36,6 +36,7 @@ struct Expression {
                      // gives a value; parts: what is made, of what, tests
     kMade,           // the attributes that __init__ sets: names in words, values in parts
     kLet,            // text = parts[0] in a function, then parts[1]
+    kYielded,        // a generator with one item for each item of parts[0]
     kOther,          // text: a description for people
   };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/values/lock_reader.h"
 
+#include <string_view>
+
+#include "collector/model/questions.h"
 #include "collector/values/from_syntax.h"
 #include "collector/values/running_frames.h"
 
@@ -13,6 +16,7 @@ using program::Node;
 using program::NodeKind;
 
 constexpr std::size_t kMostLocks = 256;  // locks of a process
+constexpr int kMostContexts = 3;         // contexts around contexts
 
 /// `X` of `X.acquire()` in a statement; a null node if there is none.
 Node acquired_in(Node node) {
@@ -25,6 +29,38 @@ Node acquired_in(Node node) {
       continue;
     }
     if (const Node found = acquired_in(child)) {
+      return found;
+    }
+  }
+  return {};
+}
+
+/// What the `with` statements around a node enter, in its own function; the innermost first.
+std::vector<Node> entered_around(Node here) {
+  std::vector<Node> out;
+  for (Node outer = here; outer && !outer.is(NodeKind::kFunction); outer = outer.parent()) {
+    if (!outer.is(NodeKind::kWith)) {
+      continue;
+    }
+    for (const Node item : outer.first_child().children()) {
+      Node entered = item.field(Field::kValue);
+      entered = entered.is(NodeKind::kAsPattern) ? entered.first_child() : entered;
+      if (entered) {
+        out.push_back(entered);
+      }
+    }
+  }
+  return out;
+}
+
+/// The first `yield` of a function's body; a null node if it has none.
+Node yield_in(Node node) {
+  if (node.is(NodeKind::kYield)) {
+    return node;
+  }
+  for (const Node child : node.children()) {
+    const Node found = child.is(NodeKind::kFunction) ? Node() : yield_in(child);
+    if (found) {
       return found;
     }
   }
@@ -63,31 +99,76 @@ void LockReader::read_frame(pid_t tid, const stacks::PythonFrame& frame) {
     return;
   }
   const Node here = index->statements()[statement].node;
-  if (const Node taken = acquired_in(here)) {
-    add(tid, frame, taken);
-  }
-  for (Node outer = here; outer && !outer.is(NodeKind::kFunction); outer = outer.parent()) {
-    if (!outer.is(NodeKind::kWith)) {
-      continue;
-    }
-    for (const Node item : outer.first_child().children()) {
-      Node entered = item.field(Field::kValue);
-      entered = entered.is(NodeKind::kAsPattern) ? entered.first_child() : entered;
-      if (entered) {
-        add(tid, frame, entered);
-      }
+  // `lock.acquire(); return self`: any statement of the line.
+  for (std::size_t i = statement + 1;
+       i-- > 0 && index->statements()[i].line == index->statements()[statement].line;) {
+    if (const Node taken = acquired_in(index->statements()[i].node)) {
+      add(tid, frame, taken);
     }
   }
+  for (const Node entered : entered_around(here)) {
+    add(tid, frame, entered);
+  }
+}
+
+/// `__enter__` acquires it; the generator of a contextmanager acquires it before its `yield`, or
+/// yields inside a `with` of it.
+RemoteAddress LockReader::taken_by(const Entry& entry, int depth) {
+  const program::SourceIndex* index = files_.index(visit_.stacks.pid, entry.file);
+  const Node function = index == nullptr || !model::is_user_file(entry.file)
+                            ? Node()
+                            : function_at(index->root(), entry.first_line, entry.name);
+  const Node body = function.is(NodeKind::kFunction) ? function.field(Field::kBody) : Node();
+  const Node yield = yield_in(body);
+  Node taken;
+  for (const Node statement : body.children()) {
+    taken =
+        !taken && !(yield && statement.begin() > yield.begin()) ? acquired_in(statement) : taken;
+  }
+  std::vector<Node> all = yield ? entered_around(yield) : std::vector<Node>{};
+  if (taken) {
+    all.push_back(taken);
+  }
+  stacks::Scope scope = entry.scope;
+  for (const Node one : all) {
+    Names names{.scope = &scope, .bound = entry.bound};
+    if (const RemoteAddress lock = lock_of(one, names, depth + 1)) {
+      return lock;
+    }
+  }
+  return 0;
+}
+
+RemoteAddress LockReader::lock_of(Node entered, Names& names, int depth) {
+  stacks::PythonObjects& objects = visit_.python.objects();
+  const Expression expression = expression_of(entered);
+  const Value value = evaluator_.evaluate(expression, names);
+  const RemoteAddress lock = lock_in(evaluator_, objects, value);
+  if (lock != 0 || depth >= kMostContexts) {
+    return lock;
+  }
+  const auto as_it_is = [](std::size_t, Value argument) { return argument; };
+  if (value.kind != Value::Kind::kObject) {  // `with self.locked():`
+    const auto called = evaluator_.enter(expression, names, as_it_is);
+    return called ? taken_by(*called, depth) : 0;
+  }
+  constexpr std::string_view kIt = "it";
+  Names of_it;
+  of_it.bound.emplace(kIt, value);
+  const Expression it{.kind = Expression::Kind::kName, .text = std::string(kIt)};
+  const Expression method{.kind = Expression::Kind::kAttribute, .text = "__enter__", .parts = {it}};
+  const auto entry =
+      evaluator_.enter({.kind = Expression::Kind::kCall, .parts = {method}}, of_it, as_it_is);
+  return entry ? taken_by(*entry, depth) : 0;
 }
 
 void LockReader::add(pid_t tid, const stacks::PythonFrame& frame, Node expression) {
   if (seen_.size() >= kMostLocks) {
     return;
   }
-  stacks::PythonObjects& objects = visit_.python.objects();
-  stacks::Scope scope(objects, frame.raw);
-  const RemoteAddress lock =
-      lock_in(evaluator_, objects, evaluator_.evaluate(expression_of(expression), scope));
+  stacks::Scope scope(visit_.python.objects(), frame.raw);
+  Names names{.scope = &scope};
+  const RemoteAddress lock = lock_of(expression, names, 0);
   if (lock != 0) {
     const std::size_t number = numbers_.try_emplace(lock, numbers_.size() + 1).first->second;
     seen_.push_back({.tid = tid,

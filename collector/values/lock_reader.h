@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lock object that each `with` in the user's running functions has entered or waits for: two
-// names for the same lock, in two files, are one lock.
+// names for the same lock, in two files, are one lock. An object of the user's around a lock is
+// that lock: its __enter__ is followed to what it acquires.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +38,10 @@ class LockReader {
  private:
   void read_frame(pid_t tid, const stacks::PythonFrame& frame);
   void add(pid_t tid, const stacks::PythonFrame& frame, program::Node expression);
+  /// The lock that entering this expression takes: itself, or what the user's context around a lock
+  /// acquires.
+  RemoteAddress lock_of(program::Node entered, Names& names, int depth);
+  RemoteAddress taken_by(const Entry& entry, int depth);
 
   Evaluator& evaluator_;
   SourceFiles& files_;

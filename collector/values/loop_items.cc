@@ -2,6 +2,7 @@
 #include "collector/values/loop_items.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -39,18 +40,35 @@ const Expression* argument(const Expression& call, std::size_t index) {
   return index + 1 < call.parts.size() ? &call.parts[index + 1] : nullptr;
 }
 
+/// Names that an expression reads, without the parameters.
+void names_in(const Expression& expression, const Names& names, std::set<std::string>& out) {
+  if (expression.kind == Kind::kName && !names.bound.contains(expression.text)) {
+    out.insert(expression.text);
+  }
+  for (const Expression& part : expression.parts) {
+    names_in(part, names, out);
+  }
+}
+
 }  // namespace
 
 Value LoopItems::ask(const Expression& expression, const Value& of) {
   Names names;
   names.bound.emplace(kIt, of);
-  return evaluator_.evaluate(expression, names);
+  return evaluate(expression, names);
+}
+
+Value LoopItems::evaluate(const Expression& expression, Names& names) {
+  Value value = evaluator_.evaluate(expression, names);
+  read_.insert(evaluator_.read().begin(), evaluator_.read().end());
+  only_now_ = only_now_ || !evaluator_.only_now().empty();
+  return value;
 }
 
 std::optional<std::int64_t> LoopItems::of_range(const Expression& call, Names& names) {
   std::vector<std::int64_t> bounds;
   for (std::size_t i = 1; i < call.parts.size(); ++i) {
-    const Value bound = evaluator_.evaluate(call.parts[i], names);
+    const Value bound = evaluate(call.parts[i], names);
     if (argument(call, i - 1) == nullptr || bound.kind != Value::Kind::kInteger ||
         bound.integer <= -kMostItems || bound.integer >= kMostItems) {
       return std::nullopt;
@@ -92,13 +110,28 @@ std::optional<std::int64_t> LoopItems::slice(const Expression& call, Names& name
     return std::nullopt;
   }
   const auto all = of_part(*items, names, depth + 1);
-  const auto most = count_in(evaluator_.evaluate(*stop, names));
+  const auto most = count_in(evaluate(*stop, names));
   return all && most ? std::optional(std::min(*all, *most)) : std::nullopt;
+}
+
+/// A function of the user's that yields one value for each item of an iterable, or an `__iter__`
+/// that returns the iterator of one.
+std::optional<std::int64_t> LoopItems::of_generator(const Expression& call, Names& names,
+                                                    int depth) {
+  auto entry = evaluator_.enter(call, names, [](std::size_t, Value value) { return value; });
+  const Expression* body = entry ? evaluator_.body_of(*entry) : nullptr;
+  if (body == nullptr || (body->kind != Kind::kYielded && body->kind != Kind::kCall)) {
+    return std::nullopt;
+  }
+  const Expression& over = body->kind == Kind::kYielded ? body->parts[0] : *body;
+  Names inside{.scope = &entry->scope, .bound = std::move(entry->bound)};
+  names_in(over, inside, read_);
+  return of_part(over, inside, depth + 1);
 }
 
 /// Classes and functions that pass on the items of an argument, identified by the called object.
 std::optional<std::int64_t> LoopItems::of_call(const Expression& call, Names& names, int depth) {
-  const Value callee = evaluator_.evaluate(call.parts[0], names);
+  const Value callee = evaluate(call.parts[0], names);
   const Expression* first = argument(call, 0);
   const bool is_class = callee.kind == Value::Kind::kObject && callee.address != 0 &&
                         objects_.type_name(callee.address) == "type";
@@ -115,11 +148,13 @@ std::optional<std::int64_t> LoopItems::of_call(const Expression& call, Names& na
   if (name == "itertools.islice" || name == "islice") {
     return slice(call, names, depth);
   }
-  const bool sorted = callee.kind == Value::Kind::kObject &&
-                      evaluator_.builtin_function(callee.address) ==
-                          std::pair<std::string, std::string>("builtins", "sorted");
+  const auto function = callee.kind == Value::Kind::kObject
+                            ? evaluator_.builtin_function(callee.address)
+                            : std::pair<std::string, std::string>();
   const bool hands_on =
-      name == "enumerate" || name == "reversed" || sorted ||
+      name == "enumerate" || name == "reversed" ||
+      (function.first == "builtins" &&
+       (function.second == "sorted" || function.second == "iter")) ||
       (is_class && evaluator_.attributes().derives_from(callee.address, "tqdm.std", "tqdm"));
   if (hands_on && first != nullptr) {
     return of_part(*first, names, depth + 1);
@@ -127,17 +162,19 @@ std::optional<std::int64_t> LoopItems::of_call(const Expression& call, Names& na
   const bool method_of_dict =
       callee.kind == Value::Kind::kBuiltinMethod && call.parts.size() == 1 &&
       (callee.text == "items" || callee.text == "keys" || callee.text == "values");
-  return method_of_dict ? of_value(callee.items[0], depth + 1)
-                        : of_value(evaluator_.evaluate(call, names), depth + 1);
+  if (method_of_dict) {
+    return of_value(callee.items[0], depth + 1);
+  }
+  const auto generated = of_generator(call, names, depth);
+  return generated ? generated : of_value(evaluate(call, names), depth + 1);
 }
 
 std::optional<std::int64_t> LoopItems::of_part(const Expression& part, Names& names, int depth) {
   if (depth > kDeepest) {
     return std::nullopt;
   }
-  return part.kind == Kind::kCall && !part.parts.empty()
-             ? of_call(part, names, depth)
-             : of_value(evaluator_.evaluate(part, names), depth);
+  return part.kind == Kind::kCall && !part.parts.empty() ? of_call(part, names, depth)
+                                                         : of_value(evaluate(part, names), depth);
 }
 
 std::optional<std::int64_t> LoopItems::of_value(const Value& value, int depth) {
@@ -163,12 +200,20 @@ std::optional<std::int64_t> LoopItems::of_value(const Value& value, int depth) {
   }
   // A user's own sampler may yield a number of items that differs from its __len__.
   const bool of_torch = attributes.module_of(type).starts_with("torch.utils.data.");
-  return of_torch ? count_in(evaluator_.length_of(value)) : std::nullopt;
+  if (of_torch) {
+    return count_in(evaluator_.length_of(value));
+  }
+  Names names;
+  names.bound.emplace(kIt, value);
+  const Expression iterates{.kind = Kind::kCall, .parts = {attribute_of_it("__iter__")}};
+  return of_generator(iterates, names, depth);
 }
 
 std::optional<std::int64_t> LoopItems::of(const Expression& iterable, Names& names) {
+  read_.clear();
+  only_now_ = false;
   const auto items = of_part(iterable, names, 0);
-  return evaluator_.only_now().empty() ? items : std::nullopt;
+  return only_now_ ? std::nullopt : items;
 }
 
 }  // namespace ddpdoctor::values

@@ -81,11 +81,15 @@ void LoopReader::add(const In& frame, const std::vector<Decision>& decisions) {
   for (std::size_t i = 0; i < entered.size(); ++i) {
     stacks::Iteration over =
         entered.size() == frame.iterations.size() ? frame.iterations[i] : stacks::Iteration{};
-    if (over.left && !over.done && !over.loose) {  // the header gives the number of items
-      const auto items = items_of(frame, *entered[i]);
-      over.done = items && *items >= *over.left ? std::optional(*items - *over.left) : std::nullopt;
+    const bool whole = !over.loose && over.total();
+    const auto items = whole ? over.total() : items_of(frame, *entered[i]);
+    // A generator with a known number of items yields once in each iteration of its loop.
+    if (items && over.left && *items >= *over.left &&
+        (!over.done || *over.done + *over.left == *items)) {
+      over.done = *items - *over.left;
+      over.loose = false;
     }
-    add_one(frame.where, *entered[i], text_of(over), over.loose ? std::nullopt : over.total());
+    add_one(frame.where, *entered[i], text_of(over), items);
   }
 }
 
@@ -130,7 +134,7 @@ std::optional<std::int64_t> LoopReader::items_of(const In& frame, const Decision
   stacks::Scope scope = frame.scope;
   Names names{.scope = &scope};
   const auto items = items_.of(expression_of(loop.condition), names);
-  const bool fresh = frame.way.since(loop, evaluator_.read()).freshness == Freshness::kFresh;
+  const bool fresh = frame.way.since(loop, items_.read()).freshness == Freshness::kFresh;
   return fresh ? items : std::nullopt;
 }
 

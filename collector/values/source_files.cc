@@ -13,6 +13,7 @@
 #include "base/unique_fd.h"
 #include "collector/model/questions.h"
 #include "collector/values/from_syntax.h"
+#include "collector/values/yielded.h"
 
 namespace ddpdoctor::values {
 
@@ -116,6 +117,7 @@ const Expression* SourceFiles::body(pid_t pid, const std::string& path, int firs
   if (is_new) {
     const program::Node function = function_at(found->index->root(), first_line, qualname);
     body->second = qualname == "__init__" ? made_by(function) : returned_by(function);
+    body->second = body->second ? std::move(body->second) : yielded_by(function);
   }
   return body->second ? &*body->second : nullptr;
 }

@@ -182,6 +182,20 @@ class Sized:
         return iter(range(self.steps))
 
 
+def doubled(names):
+    """One value for each name."""
+    twice = 2
+    for name in names:
+        changed = name * twice
+        yield changed
+
+
+def some(names):
+    for name in names:
+        if name != "b":
+            yield name
+
+
 def loops(world, steps):
     names = ["a", "b", "c"]
     for _ in range(steps):  # -> ended, of 4 in all
@@ -199,6 +213,13 @@ def loops(world, steps):
     for name in {"lr": 1, "wd": 2}.items():  # -> ended
         print(name)
     for name in Sized(steps):  # -> ended
+        print(name)
+    sized = Sized(steps)
+    for name in sized:  # -> ended, of 4 in all
+        print(name)
+    for name in doubled(names):  # -> ended, of 3 in all
+        print(name)
+    for name in some(names):  # -> ended
         print(name)
     for name in (name for name in names):  # -> ended
         print(name)
@@ -256,4 +277,10 @@ def draws(world):
             handles(world, [0, 0, 5, 6])
 
 
-draws(World(0))
+def begins(world):
+    for name in doubled(["x", "y", "z"]):  # -> iteration 1 of 3
+        draws(world)
+        print(name)
+
+
+begins(World(0))

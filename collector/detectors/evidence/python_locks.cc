@@ -12,6 +12,7 @@
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
 #include "collector/program/questions/locks.h"
 #include "collector/program/source_text.h"
 
@@ -37,7 +38,16 @@ bool is_same_lock(const model::Fact& a, const model::Fact& b) {
   return a.pid == b.pid && a.number("lock") && a.number("lock") == b.number("lock");
 }
 
-/// One name per lock object, whatever a line calls it: the name on the first line that was read.
+/// Another lock of the process is called this, too.
+bool is_shared_name(const std::vector<const model::Fact*>& all, const model::Fact& one) {
+  return std::any_of(all.begin(), all.end(), [&one](const model::Fact* other) {
+    return other->pid == one.pid && other->text("expression") == one.text("expression") &&
+           !is_same_lock(*other, one);
+  });
+}
+
+/// One name per lock object, whatever a line calls it: the first one that only this lock has, else
+/// the name on the first line that was read.
 std::string full_name(const model::JobModel& job, const model::Thread& thread,
                       const model::Frame& frame, const std::string& lock) {
   const auto all = model::facts(job, model::kLockFact);
@@ -48,16 +58,17 @@ std::string full_name(const model::JobModel& job, const model::Thread& thread,
   if (here == all.end()) {
     return spelled_in_full(job, frame, lock);
   }
+  const auto own = std::find_if(all.begin(), all.end(), [&](const model::Fact* fact) {
+    return is_same_lock(*fact, **here) && !is_shared_name(all, *fact);
+  });
+  if (own != all.end()) {
+    return (*own)->text("expression").value_or(lock);
+  }
   const auto first = std::find_if(all.begin(), all.end(), [here](const model::Fact* fact) {
     return is_same_lock(*fact, **here);
   });
-  const std::string name = (*first)->text("expression").value_or(lock);
-  const std::string number = std::to_string(static_cast<int>((*here)->number("lock").value_or(0)));
-  const auto others = std::any_of(all.begin(), all.end(), [&](const model::Fact* fact) {
-    return fact->pid == (*here)->pid && fact->text("expression") == name &&
-           !is_same_lock(*fact, **here);
-  });
-  return others ? fmt::format("{} (lock {})", name, number) : name;
+  return fmt::format("{} (lock {})", (*first)->text("expression").value_or(lock),
+                     static_cast<int>((*here)->number("lock").value_or(0)));
 }
 
 }  // namespace
@@ -81,6 +92,20 @@ std::set<std::string> locks_held_by(const model::JobModel& job, const model::Thr
     }
   }
   return held;
+}
+
+const model::Frame* frame_that_takes(const model::JobModel& job, const model::Thread& thread) {
+  const auto frames = model::user_frames(thread);
+  const model::Frame* at = frames.empty() ? nullptr : frames.front();
+  for (std::size_t i = 1; i < frames.size(); ++i) {
+    const std::string statement =
+        program::statement_at(lines_of(job, frames[i]->file), frames[i]->line);
+    if (!statement.starts_with("with ")) {
+      break;
+    }
+    at = frames[i];
+  }
+  return at;
 }
 
 const model::Thread* holder_of_wanted_lock(const model::JobModel& job,

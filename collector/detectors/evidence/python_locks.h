@@ -20,6 +20,10 @@ std::optional<std::string> lock_wanted_by(const model::JobModel& job, const mode
 /// for.
 std::set<std::string> locks_held_by(const model::JobModel& job, const model::Thread& thread);
 
+/// The user's frame that takes a lock: where the innermost one is code of a context (`__enter__`,
+/// the generator of a contextmanager), the frame whose `with` entered it; nullptr without one.
+const model::Frame* frame_that_takes(const model::JobModel& job, const model::Thread& thread);
+
 /// A thread of the process that holds the lock this one waits for; nullptr if none is known.
 const model::Thread* holder_of_wanted_lock(const model::JobModel& job,
                                            const model::Process& process,

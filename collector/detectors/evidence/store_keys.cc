@@ -8,6 +8,7 @@
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/expressions.h"
 #include "collector/program/questions/method_calls.h"
+#include "collector/program/questions/strings.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -46,18 +47,10 @@ bool fits(std::string_view text, const std::vector<std::string_view>& parts) {
   return text.size() > at && text.substr(at).ends_with(parts.back());
 }
 
-/// The strings of a statement, without their quotes.
-std::vector<std::string_view> strings_in(std::string_view statement) {
-  std::vector<std::string_view> out;
-  for (std::size_t open = statement.find_first_of("'\""); open != statement.npos;) {
-    const std::size_t close = statement.find(statement[open], open + 1);
-    if (close == statement.npos) {
-      break;
-    }
-    out.push_back(statement.substr(open + 1, close - open - 1));
-    open = statement.find_first_of("'\"", close + 1);
-  }
-  return out;
+/// Only the start of the key is known: "plan/" of `plan/{step}`.
+bool begins_as(std::string_view literal, std::string_view key) {
+  const std::size_t open = literal.find('{');
+  return open != literal.npos && open > 1 && literal.substr(0, open) == key;
 }
 
 /// The only line that calls a function; unknown if no line or several lines do.
@@ -120,8 +113,8 @@ std::string_view written_part(std::string_view key, std::string_view literal) {
 std::string as_written(const model::JobModel& job, const std::string& key,
                        const graph::Standing& waiter) {
   for (const model::CallSite& site : waiter.callers) {
-    const std::string statement = program::statement_at(lines_of(job, site.file), site.line);
-    for (const std::string_view literal : strings_in(statement)) {
+    const auto strings = program::strings_of(lines_of(job, site.file), site.line, job.sources);
+    for (const std::string& literal : strings) {
       if (const auto part = written_part(key, literal); !part.empty()) {
         return std::string(part);
       }
@@ -133,9 +126,9 @@ std::string as_written(const model::JobModel& job, const std::string& key,
 std::optional<KeySetter> setter_by_string(const model::JobModel& job, std::string_view key) {
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : calls_that_set_keys(job, lines)) {
-      const auto strings = strings_in(text);
+      const auto strings = program::strings_of(lines, number, job.sources);
       if (std::none_of(strings.begin(), strings.end(), [key](std::string_view literal) {
-            return !written_part(key, literal).empty();
+            return !written_part(key, literal).empty() || begins_as(literal, key);
           })) {
         continue;
       }

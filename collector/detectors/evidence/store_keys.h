@@ -37,7 +37,8 @@ struct KeySetter {
   std::vector<model::CallSite> guards{};  // innermost first
 };
 
-/// Finds the line by the strings in it; a key in a named constant is not found.
+/// Finds the line by its strings and those of the helpers that make its key; a key in a named
+/// constant is not found.
 std::optional<KeySetter> setter_by_string(const model::JobModel& job, std::string_view key);
 
 }  // namespace ddpdoctor::detectors

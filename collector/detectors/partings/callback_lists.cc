@@ -30,10 +30,10 @@ std::optional<std::set<std::string_view>> functions_in(std::string_view list) {
 
 bool differ_only_in_number(const model::ReachedBy& reached) {
   const auto first =
-      reached.functions.empty() ? std::nullopt : functions_in(reached.functions.front().first);
+      reached.functions.empty() ? std::nullopt : functions_in(reached.functions.front().text);
   return first &&
          std::all_of(reached.functions.begin(), reached.functions.end(),
-                     [&first](const auto& one) { return functions_in(one.first) == first; });
+                     [&first](const auto& one) { return functions_in(one.text) == first; });
 }
 
 }  // namespace ddpdoctor::detectors

@@ -9,6 +9,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/cause.h"
+#include "collector/detectors/partings/parted_by_exception.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -138,8 +139,15 @@ bool is_out_of_step(const graph::Examination& examination, const graph::Divergen
   const Disagreed sides = disagreed_at(examination, divergence);
   const model::CallSite& odd = sides.odd_call->call_site;
   const model::CallSite& rest = sides.rest_call->call_site;
-  if (!odd.known() || !rest.known() || odd == rest) {
+  if (!odd.known() || !rest.known()) {
     return false;
+  }
+  if (odd == rest) {  // one line, two calls of a library below it
+    const std::vector<Explanation> all = explanations(examination);
+    return std::any_of(all.begin(), all.end(), [&divergence](const Explanation& one) {
+      return one.parting.group == divergence.group && one.parting.settled &&
+             one.parting.sequence == divergence.sequence && one.cause == Cause::kDivergent;
+    });
   }
   const auto next = [&](const model::RankSet& ranks) {
     return examination.history.at(divergence.group, ranks.front(), divergence.sequence + 1);
@@ -166,8 +174,10 @@ bool is_out_of_step(const graph::Examination& examination, const graph::Divergen
   return std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
     const bool other_call = one.loop && one.parting.sequence == divergence.sequence &&
                             !same_size(*sides.odd_call, *sides.rest_call);
+    const bool explained =
+        one.cause != Cause::kNone && one.cause != Cause::kSlow && one.cause != Cause::kMissing;
     return one.parting.group == divergence.group && (other_call || !one_function) &&
-           one.cause != Cause::kNone && one.cause != Cause::kSlow && one.cause != Cause::kMissing;
+           (explained || another_attempt(examination, one.parting));
   });
 }
 

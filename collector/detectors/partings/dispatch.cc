@@ -289,6 +289,7 @@ struct Asking {
   const graph::Examination& examination;
   const Parting& parting;
   const Fork& fork;
+  bool through_library = false;  // the others' memory does not show what these lines reach
 };
 
 std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool ours,
@@ -329,7 +330,8 @@ std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool
   }
   out.origin = origin_of_callee(job, step, call);
   // If memory was read and this call was not, its source alone proves nothing.
-  const bool readable = model::facts(job, model::kValueFact).empty() || read == Read::kDiffersNow;
+  const bool readable = model::facts(job, model::kValueFact).empty() || read == Read::kDiffersNow ||
+                        asking.through_library;
   const bool of_rank = out.origin.source == Source::kRank && readable &&
                        may_be_several(job, call) && !decides_below(job, below, inner);
   const bool of_own = program::is_own(out.origin.source) && read == Read::kDiffersNow;
@@ -344,8 +346,8 @@ std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool
 
 std::optional<Dispatch> dispatch_of(const graph::Examination& examination, const Parting& parting,
                                     const Fork& fork) {
-  const Asking asking{.examination = examination, .parting = parting, .fork = fork};
   for (const bool ours : {true, false}) {
+    Asking asking{.examination = examination, .parting = parting, .fork = fork};
     const Side& side = ours ? parting.odd : parting.rest;
     if (!side.calls()) {
       continue;
@@ -356,6 +358,9 @@ std::optional<Dispatch> dispatch_of(const graph::Examination& examination, const
       if (auto found = dispatch_at(asking, step, ours, inner)) {
         return found;
       }
+      const Node call = call_to(examination.job, step.at, step.next);
+      asking.through_library =
+          asking.through_library || !call || !runs_directly(side, step.at, step.next, call);
       --inner;
     }
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
@@ -12,6 +14,7 @@
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/dependence.h"
+#include "collector/program/questions/entered_contexts.h"
 #include "collector/program/questions/exits.h"
 #include "collector/program/questions/expressions.h"
 #include "collector/program/questions/leaving.h"
@@ -42,19 +45,22 @@ std::optional<Branch> choice_at(const model::JobModel& job, const Path& path,
   return std::nullopt;
 }
 
-/// "micro" if `with accumulator.micro(batch):` encloses a line of this path.
-std::set<std::string> entered_around(const model::JobModel& job, const Path& path) {
-  std::set<std::string> names;
+/// The functions of the contexts that the path is in: `with accumulator.micro(batch):`.
+std::vector<program::FunctionLines> entered_on(const model::JobModel& job, const Path& path) {
+  std::vector<program::FunctionLines> out;
   for (const model::CallSite& site : path) {
-    for (const Block& block : program::enclosing(lines_of(job, site.file), site.line)) {
-      if (block.kind == program::BlockKind::kWith) {
-        for (const program::Call& call : program::calls_in(block.text)) {
-          names.insert(std::string(program::last_name(call.callee)));
-        }
-      }
+    for (auto& one : program::entered_around(lines_of(job, site.file), site.line, job.sources)) {
+      out.push_back(std::move(one));
     }
   }
-  return names;
+  return out;
+}
+
+bool is_in(const std::vector<program::FunctionLines>& functions, const std::string& file,
+           int line) {
+  return std::any_of(functions.begin(), functions.end(), [&](const auto& one) {
+    return one.file == file && one.first <= line && line <= one.last;
+  });
 }
 
 bool enters_no_sync(std::string_view line) {
@@ -69,12 +75,12 @@ std::optional<Branch> own_choice_of_sync(const model::JobModel& job, const Path&
   for (const model::CallSite& site : path) {
     files.insert(site.file);
   }
-  const std::set<std::string> entered = entered_around(job, path);
+  const auto entered = entered_on(job, path);
   for (const bool on_path : {true, false}) {
     for (const auto& [file, lines] : job.sources) {
       for (const auto& [number, text] : lines) {
         if (files.contains(file) != on_path || !enters_no_sync(text) ||
-            (!on_path && !entered.contains(function_around(lines, number)))) {
+            (!on_path && !is_in(entered, file, number))) {
           continue;
         }
         if (auto choice = choice_at(job, path, file, lines, number)) {

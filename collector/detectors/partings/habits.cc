@@ -2,6 +2,8 @@
 #include "collector/detectors/partings/habits.h"
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "collector/detectors/paths/call_runs.h"
 
@@ -12,6 +14,7 @@ using graph::Calls;
 
 // Calls of one rank; with a longer history, its start counts as lost.
 constexpr std::size_t kMostCalls = 1 << 16;
+constexpr std::size_t kLongestRhythm = 12;  // last calls that are compared with earlier ones
 
 /// The ranks of `ranks` that reached a call through these lines before `sequence`; nothing if some
 /// rank's records do not begin at its first call.
@@ -34,6 +37,28 @@ std::optional<model::RankSet> who_came_before(const graph::Examination& examinat
   return came;
 }
 
+bool same_kind(const model::CollectiveCall& a, const model::CollectiveCall& b) {
+  return same_content(a, b) && a.dtype == b.dtype;
+}
+
+/// How often calls like the last `length` ones were followed by a call of either kind.
+std::array<std::size_t, 2> followers(const std::vector<Calls>& all, std::size_t length,
+                                     const model::CollectiveCall& odd,
+                                     const model::CollectiveCall& rest) {
+  std::array<std::size_t, 2> out{};
+  for (const Calls& calls : all) {
+    for (std::size_t at = length; at < calls.size(); ++at) {
+      bool alike = true;
+      for (std::size_t i = 1; alike && i <= length; ++i) {
+        alike = same_kind(*calls[at - i], *calls[calls.size() - i]);
+      }
+      out[0] += alike && same_kind(*calls[at], odd) ? 1 : 0;
+      out[1] += alike && same_kind(*calls[at], rest) ? 1 : 0;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Newcomer newcomer(const graph::Examination& examination, const Parting& parting) {
@@ -52,6 +77,59 @@ Newcomer newcomer(const graph::Examination& examination, const Parting& parting)
     return Newcomer::kOdd;
   }
   return rest->empty() && *odd == all ? Newcomer::kRest : Newcomer::kNeither;
+}
+
+Newcomer newcomer_in_one_line(const graph::Examination& examination,
+                              const model::CollectiveCall& odd, const model::CollectiveCall& rest) {
+  constexpr std::size_t kHabit = 2;
+  const Path line = graph::callers_of(odd);
+  if (!odd.call_site.known() || !same_path(line, graph::callers_of(rest)) || same_kind(odd, rest)) {
+    return Newcomer::kNeither;
+  }
+  std::vector<Calls> before;  // of each rank, from this line
+  std::size_t others = 0;
+  for (const auto& [rank, calls] : examination.history.ranks(odd.group)) {
+    Calls& own = before.emplace_back();
+    for (const model::CollectiveCall* call : calls) {
+      if (call->sequence < odd.sequence && own.size() < kMostCalls &&
+          same_path(graph::callers_of(*call), line)) {
+        own.push_back(call);
+        others += call->operation != odd.operation ? 1 : 0;
+      }
+    }
+  }
+  if (others < kHabit) {
+    return Newcomer::kNeither;
+  }
+  // The longest stretch of last calls that was followed by only one of the two kinds.
+  for (std::size_t length = kLongestRhythm; length >= 1; --length) {
+    const auto followed = followers(before, length, odd, rest);
+    if (followed[0] + followed[1] >= kHabit) {
+      return followed[0] == 0   ? Newcomer::kOdd
+             : followed[1] == 0 ? Newcomer::kRest
+                                : Newcomer::kNeither;
+    }
+  }
+  return Newcomer::kNeither;
+}
+
+const graph::Divergence* first_difference(const graph::Examination& examination,
+                                          const graph::GroupView& view) {
+  const graph::Divergence* end = view.end_of_agreement();
+  const graph::Divergence* types = view.disagreement(graph::Disagreement::kDtype);
+  if (types == nullptr || types->calls.size() < 2 ||
+      (end != nullptr && end->sequence <= types->sequence)) {
+    return end;
+  }
+  const auto of = [&](const graph::DivergentCall& side) {
+    return examination.history.at(types->group, side.ranks.front(), types->sequence);
+  };
+  const model::CollectiveCall* rest = of(types->calls[0]);
+  const model::CollectiveCall* odd = of(types->calls[1]);
+  return odd != nullptr && rest != nullptr &&
+                 newcomer_in_one_line(examination, *odd, *rest) != Newcomer::kNeither
+             ? types
+             : end;
 }
 
 bool is_first_of_its_kind(const graph::Examination& examination,

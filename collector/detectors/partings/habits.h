@@ -14,6 +14,16 @@ enum class Newcomer { kNeither, kOdd, kRest };
 /// side's call before; or if the records do not start at the first call.
 Newcomer newcomer(const graph::Examination& examination, const Parting& parting);
 
+/// The same for two calls of one line that makes calls of several kinds through a library: the new
+/// one is of a kind that never followed calls like the last ones.
+Newcomer newcomer_in_one_line(const graph::Examination& examination,
+                              const model::CollectiveCall& odd, const model::CollectiveCall& rest);
+
+/// Where the recorded calls of a group end to be the same ones: also at two types of one operation,
+/// if one of them is new at this place of its line. nullptr if they never do.
+const graph::Divergence* first_difference(const graph::Examination& examination,
+                                          const graph::GroupView& view);
+
 /// The group has made other calls before, but never one like this.
 bool is_first_of_its_kind(const graph::Examination& examination, const model::CollectiveCall& call);
 

@@ -40,8 +40,10 @@ bool read_choice_of_sync(const Examination& examination, Explanation& explanatio
   if (!choice) {
     return false;
   }
+  const bool equal =
+      goes_equally_far(examination.job, explanation.parting, explanation.loop->where);
   explanation.branch = std::move(choice);
-  explanation.otherwise = kOrBatches;
+  explanation.otherwise = equal ? std::string_view() : kOrBatches;
   explanation.cause = Cause::kDivergent;
   return true;
 }
@@ -124,6 +126,11 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
     explanation.cause = explanation.branch->on == program::Dependence::kRank
                             ? Cause::kRankConditional
                             : Cause::kDivergent;
+    // Whether to stay or to leave is a value: the few with another one are the odd ranks.
+    const Parting& now = explanation.parting;
+    if (explanation.cause == Cause::kDivergent && now.odd.ranks.size() > now.rest.ranks.size()) {
+      explanation.turn();
+    }
   }
   return true;
 }

@@ -214,18 +214,21 @@ bool read_exception_out(const Examination& examination, Explanation& explanation
   return true;
 }
 
+bool goes_equally_far(const model::JobModel& job, const Parting& parting,
+                      const model::CallSite& loop) {
+  const auto length = length_gone_over(job, loop, parting.odd.ranks);
+  return length &&
+         (length_gone_over(job, loop, parting.rest.ranks) == length ||
+          std::all_of(parting.rest.ranks.begin(), parting.rest.ranks.end(), [&](model::Rank rank) {
+            const auto seen = loop_seen_at(job, rank, loop);
+            return seen && !seen->over.loose && seen->over.total() == length;
+          }));
+}
+
 bool read_equal_rounds(const Examination& examination, Explanation& explanation) {
-  const Parting& parting = explanation.parting;
-  const model::CallSite& loop = explanation.loop->where;
-  const auto length = length_gone_over(examination.job, loop, parting.odd.ranks);
-  const bool equal =
-      length && (length_gone_over(examination.job, loop, parting.rest.ranks) == length ||
-                 std::all_of(parting.rest.ranks.begin(), parting.rest.ranks.end(), [&](auto rank) {
-                   const auto seen = loop_seen_at(examination.job, rank, loop);
-                   return seen && !seen->over.loose && seen->over.total() == length;
-                 }));
-  auto skipped =
-      equal ? skipped_in(examination.job, *explanation.fork, *explanation.loop) : std::nullopt;
+  auto skipped = goes_equally_far(examination.job, explanation.parting, explanation.loop->where)
+                     ? skipped_in(examination.job, *explanation.fork, *explanation.loop)
+                     : std::nullopt;
   if (!skipped) {
     return false;
   }

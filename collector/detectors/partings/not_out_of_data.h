@@ -16,7 +16,11 @@ bool has_equal_batches(const model::JobModel& job, const Side& in, const LeftLoo
 /// The odd ranks must be those outside the loop.
 bool read_exception_out(const graph::Examination& examination, Explanation& explanation);
 
-/// A container with the same length on all ranks, fully iterated by the odd ones: they skipped a
+/// The loop at this header goes over the same number of items on every rank of both sides.
+bool goes_equally_far(const model::JobModel& job, const Parting& parting,
+                      const model::CallSite& loop);
+
+/// Items in the same number on all ranks, fully iterated by the odd ones: they skipped a
 /// call in some iteration. Sets branch and cause if the loop body shows what may have skipped it.
 bool read_equal_rounds(const graph::Examination& examination, Explanation& explanation);
 

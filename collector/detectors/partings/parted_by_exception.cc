@@ -12,9 +12,11 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/swallowed.h"
+#include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/exits.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -64,6 +66,63 @@ std::optional<Attempt> attempt_of(const graph::Examination& examination, const S
              : std::nullopt;
 }
 
+/// The line is in a try of a loop that only an exception repeats.
+bool only_retries(const model::JobModel& job, const model::CallSite& site) {
+  const program::SourceText& lines = lines_of(job, site.file);
+  const std::vector<Block> around = program::enclosing(lines, site.line);
+  const auto tries = std::find_if(around.begin(), around.end(),
+                                  [](const Block& block) { return block.kind == BlockKind::kTry; });
+  const auto loop = std::find_if(tries, around.end(), is_loop);
+  return loop != around.end() && !program::comes_round(lines, loop->line, site.line);
+}
+
+/// Other calls followed each earlier call from this path, at least once.
+bool never_repeated(const graph::Examination& examination, const model::CollectiveCall& again) {
+  const Path path = graph::callers_of(again);
+  std::size_t followed = 0;
+  bool last_was = false;
+  for (const model::CollectiveCall* call : examination.history.calls(again.group, again.rank)) {
+    if (call->sequence >= again.sequence) {
+      break;
+    }
+    const bool is = same_path(graph::callers_of(*call), path);
+    if (is && last_was) {
+      return false;
+    }
+    followed += last_was ? 1 : 0;
+    last_was = is;
+  }
+  return followed > 0;
+}
+
+/// `back` makes the call again that it made last, from a try of which `on` is past: the code after
+/// that call raised.
+std::optional<Attempt> repetition_of(const graph::Examination& examination, const Side& back,
+                                     const Side& on) {
+  const model::CollectiveCall* before =
+      back.call == nullptr || on.call == nullptr
+          ? nullptr
+          : examination.history.at(back.call->group, back.call->rank, back.call->sequence - 1);
+  if (before == nullptr || !same_path(graph::callers_of(*before), back.path) ||
+      !never_repeated(examination, *back.call)) {
+    return std::nullopt;
+  }
+  const auto where = std::find_if(back.path.begin(), back.path.end(), [&](const auto& site) {
+    return only_retries(examination.job, site);
+  });
+  const bool still_in = where == back.path.end() ||
+                        std::find(on.path.begin(), on.path.end(), *where) != on.path.end();
+  return still_in ? std::nullopt
+                  : std::optional(Attempt{
+                        .ranks = back.ranks, .call = back.call->call_site, .again = *where});
+}
+
+std::optional<Attempt> attempt_in(const graph::Examination& examination, const Side& back,
+                                  const Side& on) {
+  auto found = attempt_of(examination, back, on);
+  return found ? found : repetition_of(examination, back, on);
+}
+
 bool handles_exception(const graph::Examination& examination, const Parting& parting) {
   const Side& odd = parting.odd;
   const bool in_one = in_handler(examination.job, odd.path, parting.rest.path) !=
@@ -78,8 +137,8 @@ bool handles_exception(const graph::Examination& examination, const Parting& par
 
 std::optional<Attempt> another_attempt(const graph::Examination& examination,
                                        const Parting& parting) {
-  auto found = attempt_of(examination, parting.odd, parting.rest);
-  return !found && parting.tie ? attempt_of(examination, parting.rest, parting.odd) : found;
+  auto found = attempt_in(examination, parting.odd, parting.rest);
+  return !found && parting.tie ? attempt_in(examination, parting.rest, parting.odd) : found;
 }
 
 bool parted_by_exception(const graph::Examination& examination, const Parting& parting) {

@@ -178,7 +178,7 @@ void walk_back(const Examination& examination, const GroupView& view, Parting& p
 }
 
 std::optional<Parting> parting_from_records(const Examination& examination, const GroupView& view) {
-  const Divergence* end = view.end_of_agreement();
+  const Divergence* end = first_difference(examination, view);
   if (end == nullptr) {
     return std::nullopt;
   }

@@ -9,6 +9,8 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/partings/dispatch.h"
+#include "collector/detectors/partings/habits.h"
 #include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/libraries.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -205,7 +207,9 @@ bool read_hook(const graph::Examination& examination, Explanation& explanation) 
   hook.below_theirs.clear();
   auto test = any_branch(examination.job, hook);
   if (!test) {
-    return false;
+    const bool chosen = read_dispatch(examination, explanation, ChosenBy::kAnything);
+    explanation.otherwise = chosen ? kOrData : explanation.otherwise;
+    return chosen;
   }
   explanation.branch = std::move(test);
   explanation.otherwise = kOrData;
@@ -267,6 +271,30 @@ bool read_omitted_batch(const graph::Examination& examination, Explanation& expl
   return true;
 }
 
+/// Records without stacks: one side makes a call that never came at this place in a step before,
+/// the other continues as in each step, and the user's code can ask the trainer to stop.
+bool read_recorded_stop(const graph::Examination& examination, Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  const Newcomer who =
+      parting.recorded && !parting.shifted && parting.odd.call != nullptr &&
+              parting.rest.call != nullptr
+          ? newcomer_in_one_line(examination, *parting.odd.call, *parting.rest.call)
+          : Newcomer::kNeither;
+  auto stop = who == Newcomer::kNeither ? std::nullopt : own_stop(examination.job);
+  if (!stop) {
+    return false;
+  }
+  if (who == Newcomer::kRest) {
+    explanation.turn();
+  }
+  explanation.parting.tie = false;
+  explanation.parting.settled = true;
+  explanation.branch = std::move(stop);
+  explanation.otherwise = kOrData;
+  explanation.cause = Cause::kDivergent;
+  return true;
+}
+
 }  // namespace
 
 bool read_trainer_loop(const graph::Examination& examination, Explanation& explanation) {
@@ -275,6 +303,9 @@ bool read_trainer_loop(const graph::Examination& examination, Explanation& expla
   const TrainerPlace rest = place_in_trainer(parting.rest.standing);
   if (odd == TrainerPlace::kInEpoch && rest == odd) {
     return read_lone_call(examination, explanation) || read_omitted_batch(examination, explanation);
+  }
+  if (odd == TrainerPlace::kUnknown && rest == odd) {
+    return read_recorded_stop(examination, explanation);
   }
   if (odd == TrainerPlace::kUnknown || rest == TrainerPlace::kUnknown || odd == rest ||
       (odd != TrainerPlace::kInEpoch && rest != TrainerPlace::kInEpoch)) {

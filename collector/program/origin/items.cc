@@ -13,6 +13,12 @@ namespace {
 
 constexpr int kDeepest = 4;
 
+/// Python's classes of objects that hold elements.
+bool is_container_class(std::string_view name) {
+  return is_one_of(name,
+                   {"list", "dict", "set", "defaultdict", "OrderedDict", "Counter", "UserDict"});
+}
+
 /// `[]`, `{}`, `list()`, `{k: v for …}`: a container built here.
 bool is_container(Node value) {
   switch (value.kind()) {
@@ -23,8 +29,7 @@ bool is_container(Node value) {
       return true;
     case NodeKind::kCall: {
       const std::string name = dotted_name(value.field(Field::kFunction));
-      return value.field(Field::kArguments).children().empty() &&
-             is_one_of(name, {"list", "dict", "set", "defaultdict", "OrderedDict"});
+      return value.field(Field::kArguments).children().empty() && is_container_class(name);
     }
     default:
       return false;
@@ -40,8 +45,12 @@ class Kinds {
     if (!node || depth > kDeepest) {
       return Items::kUnknown;
     }
-    if (is_batches(slicer_.class_of_value(node, where))) {
+    const Definition made = slicer_.class_of_value(node, where);
+    if (is_batches(made)) {
       return Items::kBatches;
+    }
+    if (is_derived_container(made)) {
+      return Items::kElements;
     }
     if (node.is(NodeKind::kCall)) {
       return of_call(node, where, depth);
@@ -63,6 +72,24 @@ class Kinds {
     const SourceRow* row =
         made.kind == Definition::Kind::kLibrary ? source_of_name(made.qualified) : nullptr;
     return row != nullptr && row->source == Source::kData;
+  }
+
+  /// `class Averages(dict)`: an object of it holds its own elements.
+  [[nodiscard]] bool is_derived_container(const Definition& made) const {
+    const auto all =
+        made.kind == Definition::Kind::kClass ? files_.bases_of(made) : std::vector<Definition>{};
+    return std::any_of(all.begin(), all.end(), [this](const Definition& one) {
+      if (one.kind != Definition::Kind::kClass) {
+        return is_container_class(last_of(one.qualified));
+      }
+      const Scope& scope = one.file->scopes()[one.scope];
+      const auto bases = scope.node.field(Field::kSuperclasses).children();
+      return std::any_of(bases.begin(), bases.end(), [&](Node base) {
+        return base.is(NodeKind::kName) && is_container_class(base.text()) &&
+               files_.lookup(*one.file, scope.outer, base.text()).kind ==
+                   Definition::Kind::kUnknown;
+      });
+    });
   }
 
   Items of_variable(const Definition& is, int depth) {
@@ -222,6 +249,9 @@ Items items_of(std::string_view iterable, const Asked& asked, const Sources& sou
 
 bool is_as_long_everywhere(const SourceText& text, int line, const Sources& sources) {
   const auto alike = [](const Files&, Slicer& slicer, Node iterable, const Where& where) {
+    if (iterated_name(iterable) == "self") {
+      return false;  // each rank has an object of its own
+    }
     const Origin over = slicer.value(iterable, where);
     return over.source == Source::kUniform && !over.object;
   };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "collector/program/origin/callees.h"
+#include "collector/program/questions/entered_contexts.h"
 #include "collector/program/questions/exceptions.h"
 #include "collector/program/questions/names.h"
 
@@ -45,7 +46,6 @@ bool catches_at_its_yield(const Callee& manager) {
 }
 
 bool catches(Node entered, const Where& where, Slicer& slicer) {
-  entered = without_parentheses(entered);
   const Definition made = slicer.class_of_value(entered, where);
   if (made.kind == Definition::Kind::kClass) {
     const auto exits = methods_of(made, "__exit__", slicer.files());
@@ -69,19 +69,9 @@ bool is_caught_by_context(const Code& code, std::size_t with, const SourceText& 
   Slicer slicer(files, nullptr);
   const File& file = files.file_of(text);
   bool found = false;
-  for (const Node part : code.own_parts(with)) {
-    each_inside(part, [&](Node node) {
-      if (found || !node.is(NodeKind::kWithItem)) {
-        return;
-      }
-      Node entered = node.first_child();
-      entered = entered.is(NodeKind::kAsPattern) ? entered.first_child() : entered;
-      const std::size_t statement = file.facts->index->statement_of(entered);
-      const std::size_t scope =
-          statement == kNone ? 0 : file.facts->index->statements()[statement].scope;
-      found = catches(entered, {.file = &file, .scope = scope, .statement = statement}, slicer);
-    });
-  }
+  each_entered(code, with, file, [&](Node entered, const Where& where) {
+    found = found || catches(entered, where, slicer);
+  });
   return found;
 }
 

@@ -162,5 +162,41 @@ TEST(CollectiveCount, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("collective-count", records_reversed(told().build()))));
 }
 
+/// The loop goes over the object itself; `base` is what its class derives from.
+Findings of_own_object(std::string_view kind, const std::string& base) {
+  const std::string file = "class Averages" + base +
+                           ":\n"
+                           "    def together(self):\n"
+                           "        for name in sorted(self):\n"
+                           "            value = self[name].clone()\n"
+                           "            dist.all_reduce(value)\n\n"
+                           "def main():\n"
+                           "    for step in range(12):\n"
+                           "        Averages(losses(step)).together()\n"
+                           "        dist.barrier()\n";
+  const std::string reduce = site("Averages.together", "dist.all_reduce(value)") + " | " +
+                             site("main", "        Averages");
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, file)
+      .history(kAll, 1, 2, "all_reduce", reduce)
+      .call(kAll, {.operation = "barrier", .sequence = 3, .site = site("main", "barrier")})
+      .history(kAll, 4, 5, "all_reduce", reduce)
+      .call({0, 1}, {.operation = "all_reduce", .sequence = 6, .site = reduce})
+      .call(2, {.operation = "barrier", .sequence = 6, .site = site("main", "barrier")})
+      .stack(kAll, in("all_reduce", at("Averages.together", "dist.all_reduce(value)") + " | " +
+                                        at("main", "        Averages")))
+      .stack(2, in("barrier", at("main", "barrier")));
+  return asked(kind, builder.build());
+}
+
+TEST(CollectiveCount, KnowsALoopOverAnObjectThatIsADict) {
+  const Findings findings = of_own_object("collective-count", "(dict)");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_TRUE(of_own_object("mismatched-op", "(dict)").empty());
+  EXPECT_TRUE(of_own_object("collective-count", "").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -100,5 +100,50 @@ TEST(LockObjects, TwoLocksUnderOneNameAreTwoLocks) {
   EXPECT_TRUE(asked(kKind, job).empty());
 }
 
+/// Two objects of one class around a lock: only the objects tell them apart.
+constexpr std::string_view kWrapped = R"(
+class Table:
+    def __enter__(self):
+        self.guard.acquire(); return self
+
+def update(self):
+    with self.weights:
+        count(self)
+
+def count(self):
+    with self.counters as rows:
+        rows.add(1)
+
+def flush(service):
+    with service.counters:
+        digest(service)
+
+def digest(service):
+    with service.weights:
+        pass
+)";
+
+TEST(LockObjects, AContextAroundALockIsThatLock) {
+  const std::string enter = "py:Table.__enter__@/srv/train.py:3 | ";
+  model::JobModel job =
+      two_threads(kWrapped, enter + "py:count@/srv/train.py:10 | py:update@/srv/train.py:7",
+                  enter + "py:digest@/srv/train.py:18 | py:flush@/srv/train.py:15");
+  EXPECT_TRUE(asked(kKind, job).empty());
+  add_lock(job, true, 3, "self.guard", 2);
+  add_lock(job, true, 10, "self.counters", 2);
+  add_lock(job, true, 7, "self.weights", 1);
+  add_lock(job, false, 3, "self.guard", 1);
+  add_lock(job, false, 18, "service.weights", 1);
+  add_lock(job, false, 15, "service.counters", 2);
+  const auto findings = asked(kKind, job);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 10);
+  EXPECT_EQ(findings[0].locations.at(1).line, 18);
+  EXPECT_NE(findings[0].evidence.at(0).text.find("wants self.counters and holds self.weights"),
+            std::string::npos)
+      << findings[0].evidence.at(0).text;
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

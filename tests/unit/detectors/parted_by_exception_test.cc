@@ -39,5 +39,44 @@ TEST(PartedByException, ARankThatBeganAFunctionAnewIsRankRaised) {
   EXPECT_EQ(asked("mismatched-op", second_attempt("if retry", "try")).size(), 1U);
 }
 
+/// summary() makes one call every second step, through a helper with this loop; rank 2 makes it
+/// twice at the end. `between`: another call follows it in each step.
+model::JobModel repeated(const std::string& loop, bool between) {
+  const std::string file = "/srv/train.py";
+  const std::string step = "main@" + file + "~dist.all_reduce";
+  const std::string summary = "summary@" + file + "~dist.reduce | again@" + file +
+                              "~return function() | main@" + file + "~again(summary)";
+  JobBuilder builder = job();
+  builder.ranks(3).source(file,
+                          "def summary():\n    dist.reduce(total, 0)\n    journal.append(total)\n"
+                          "def again(function):\n    " +
+                              loop +
+                              ":\n        try:\n            return function()\n"
+                              "        except OSError:\n            time.sleep(1)\n"
+                              "def main():\n    for step in steps:\n        dist.all_reduce(grad)\n"
+                              "        again(summary)\n");
+  const model::RankSet all = {0, 1, 2};
+  std::int64_t sequence = 0;
+  for (int i = 0; i < 3; ++i) {
+    if (between) {
+      builder.call(all, {.operation = "all_reduce", .sequence = ++sequence, .site = step});
+    }
+    builder.call(all, {.operation = "reduce", .sequence = ++sequence, .site = summary});
+  }
+  builder.call({0, 1}, {.operation = "all_reduce", .sequence = sequence + 1, .site = step});
+  builder.call(2, {.operation = "reduce", .sequence = sequence + 1, .site = summary});
+  return builder.build();
+}
+
+TEST(PartedByException, ACallThatAHelperRepeatedOnOneRankIsRankRaised) {
+  const auto findings = asked("rank-raised", repeated("for k in range(3)", true));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{2});
+  EXPECT_EQ(findings[0].locations.at(0).line, 2);
+  EXPECT_TRUE(asked("divergent-branch", repeated("for k in range(3)", true)).empty());
+  EXPECT_TRUE(asked("rank-raised", repeated("if retry", true)).empty());
+  EXPECT_TRUE(asked("rank-raised", repeated("for k in range(3)", false)).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

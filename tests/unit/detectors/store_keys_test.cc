@@ -55,5 +55,36 @@ TEST(StoreKeys, ASetThatHoldsTheNameOfAKeySetsNoKey) {
   EXPECT_TRUE(setter("elsewhere()"));
 }
 
+TEST(StoreKeys, AHelperMakesTheKeyInBothPlaces) {
+  const auto told = [](const std::string& target) {
+    JobBuilder builder = job().ranks(3);
+    builder.source("/srv/plans.py",
+                   "class Plans:\n    def key(self, epoch):\n        return f'epoch:{epoch}'\n"
+                   "    def publish(self, epoch, order):\n        if order == self.cached:\n"
+                   "            return\n        self.cached = order\n"
+                   "        self.store.set(self.key(epoch), order)\n"
+                   "    def fetch(self, epoch):\n        return self.store.get(self.key(epoch))\n");
+    builder.stack(0, kInBarrier);
+    for (const model::Rank rank : {1, 2}) {
+      builder.stack(rank,
+                    "native:c10d::TCPStore::doWait@libtorch_cpu.so | "
+                    "py:Plans.fetch@/srv/plans.py:10");
+      if (!target.empty()) {
+        builder.waits(rank, {.kind = "store-key", .target = target, .detail = {}});
+      }
+    }
+    return builder.build();
+  };
+  for (const std::string target : {"plans/epoch:4", ""}) {
+    const auto findings = asked("store-wait", told(target));
+    ASSERT_EQ(findings.size(), 1u) << target;
+    EXPECT_EQ(findings[0].culprits, model::RankSet({0})) << target;
+    EXPECT_EQ(findings[0].locations.at(0).line, 8) << target;
+    EXPECT_TRUE(std::any_of(findings[0].locations.begin(), findings[0].locations.end(),
+                            [](const Location& one) { return one.line == 5; }))
+        << target;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that have left Lightning's fit while others are still processing batches.
+#include "collector/model/observed_values.h"
 #include "tests/unit/detectors/collective_stories.h"
 
 namespace ddpdoctor::detectors {
 namespace {
+
+using tests::Who;
 
 const std::string kLightning = "@/v/site-packages/lightning/pytorch/";
 
@@ -253,6 +256,101 @@ TEST(TrainerLoop, IsNotWhatPartsThemWhereOneRankReducesWhatItLogged) {
           .build();
   EXPECT_EQ(asked("rank-conditional-collective", one).size(), 1U);
   EXPECT_TRUE(asked("collective-count", one).empty());
+}
+
+/// Rank 0 is in a call that a hook between two epochs makes through `chosen`, rank 1 in the next
+/// epoch. Its memory was read, and shows nothing of the hook.
+model::JobModel through_a_hook(const std::string& chosen) {
+  const std::string fit = "py:_FitLoop.advance" + kLightning + "loops/fit_loop.py:469 | ";
+  const std::string source =
+      "class Sums:\n  def publish(self, m):\n    all_reduce(m)\n"
+      "class Nothing:\n  def publish(self, m):\n    pass\n"
+      "class Publish(Callback):\n"
+      "  def setup(self, trainer):\n"
+      "    self.out = " +
+      chosen +
+      "()\n"
+      "  def on_train_epoch_end(self, trainer):\n"
+      "    self.out.publish(self.metric)\n"
+      "trainer = L.Trainer()\n"
+      "trainer.fit(model)\n";
+  const std::string run = "py:Trainer._run" + kLightning + "trainer/trainer.py:1079 | " +
+                          "py:<module>@/srv/train.py:13";
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source("/srv/train.py", source)
+      .stack(0, in("all_reduce",
+                   "py:Sums.publish@/srv/train.py:3 | py:Publish.on_train_epoch_end@/srv/"
+                   "train.py:11 | py:_FitLoop.on_advance_end" +
+                       kLightning + "loops/fit_loop.py:480 | " + run))
+      .stack(1, in("broadcast", "py:_TrainingEpochLoop.advance" + kLightning +
+                                    "loops/training_epoch_loop.py:300 | " + fit + run));
+  model::JobModel told = builder.build();
+  told.facts.push_back({.rank = 1,
+                        .pid = told.observations.back().processes.back().pid,
+                        .kind = std::string(model::kValueFact),
+                        .fields = {{"role", std::string("held")},
+                                   {"file", std::string("/srv/train.py")},
+                                   {"line", std::int64_t{13}},
+                                   {"expression", std::string("model")},
+                                   {"value", std::string("Net")}}});
+  return told;
+}
+
+TEST(TrainerLoop, IsPartedByAHookWhoseFunctionTheRankChose) {
+  const Findings findings =
+      asked("rank-conditional-collective",
+            through_a_hook("{True: Sums, False: Nothing}[dist.get_rank() == 0]"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_TRUE(asked("rank-conditional-collective", through_a_hook("Sums")).empty());
+  EXPECT_EQ(asked("uneven-inputs", through_a_hook("Sums")).size(), 1U);
+}
+
+/// Hugging Face without stacks: every call comes from one line. Two numbers are gathered after each
+/// third step; rank 1 gathers one after the first.
+model::JobModel from_one_line(const std::string& stop) {
+  const std::string line = "<module>@/srv/train.py:9";
+  JobBuilder builder = job();
+  builder.ranks(2).source(
+      "/srv/train.py", "class Goal(TrainerCallback):\n  def on_step_end(self, a, s, c):\n" + stop +
+                           "\n\n\n\n\n\ntrainer.train()\n");
+  std::int64_t sequence = 0;
+  const auto gather = [&](const Who& who, const std::string& dtype) {
+    builder.call(who, {.operation = "all_gather",
+                       .sequence = sequence,
+                       .site = line,
+                       .count = 1,
+                       .dtype = dtype});
+  };
+  for (int step = 1; step <= 7; ++step) {
+    ++sequence;
+    gather(kAll, "int64");
+    builder.call(kAll, {.operation = "all_reduce",
+                        .sequence = ++sequence,
+                        .site = line,
+                        .count = 4208,
+                        .dtype = "float32"});
+    if (step % 3 == 0) {
+      ++sequence;
+      gather(kAll, "float32");
+    }
+  }
+  ++sequence;
+  gather(0, "int64");
+  gather(1, "float32");
+  return builder.build();
+}
+
+TEST(TrainerLoop, IsLeftByARankWhoseCallNeverCameThereBefore) {
+  const model::JobModel own =
+      from_one_line("    if self.ema < self.goal:\n      c.should_training_stop = True");
+  const Findings findings = asked("divergent-branch", own);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.back().line, 3);
+  EXPECT_TRUE(asked("mismatched-dtype", own).empty());
+  EXPECT_EQ(asked("mismatched-dtype", from_one_line("    pass\n    pass")).size(), 1U);
 }
 
 }  // namespace

@@ -110,5 +110,29 @@ def main():
   EXPECT_EQ(finding.summary.find(" or `"), std::string::npos) << finding.summary;
 }
 
+// The condition is a value that one rank read differently from its own file: that rank deviates,
+// whichever side has left the loop.
+TEST(WaysOut, BlamesTheFewWhereTheOthersHaveLeft) {
+  constexpr const char* kResumed = R"(
+def resumed():
+    return json.loads(Path(f"state-{dist.get_rank()}.json").read_text())["epoch"]
+
+def main():
+    epoch = resumed()
+    while epoch < 4:
+        dist.all_reduce(loss)
+        epoch += 1
+    dist.barrier()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, kResumed);
+  builder.stack(kAll, in("barrier", at("main", "barrier")));
+  builder.stack(2, in("all_reduce", at("main", "all_reduce")));
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_TRUE(tells_line(findings[0], 7)) << essence(findings);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/program/questions/entered_contexts.h"
+
+#include "collector/program/origin/callees.h"
+#include "collector/program/questions/names.h"
+
+namespace ddpdoctor::program {
+
+void each_entered(const Code& code, std::size_t with, const File& file,
+                  const std::function<void(Node entered, const Where& where)>& each) {
+  for (const Node part : code.own_parts(with)) {
+    each_inside(part, [&](Node node) {
+      if (!node.is(NodeKind::kWithItem)) {
+        return;
+      }
+      Node entered = node.first_child();
+      entered = entered.is(NodeKind::kAsPattern) ? entered.first_child() : entered;
+      const std::size_t statement = file.facts->index->statement_of(entered);
+      const std::size_t scope =
+          statement == kNone ? 0 : file.facts->index->statements()[statement].scope;
+      each(without_parentheses(entered), {.file = &file, .scope = scope, .statement = statement});
+    });
+  }
+}
+
+std::vector<FunctionLines> entered_around(const SourceText& text, int line,
+                                          const Sources& sources) {
+  const Code code(text);
+  const std::size_t at = code.at(line);
+  if (at == kNone) {
+    return {};
+  }
+  const Files files(text, sources);
+  Slicer slicer(files, nullptr);
+  std::vector<FunctionLines> out;
+  for (const std::size_t header : code.headers_around(at)) {
+    if (code.kind(header) != NodeKind::kWith) {
+      continue;
+    }
+    each_entered(code, header, files.file_of(text), [&](Node entered, const Where& where) {
+      const Definition made = slicer.class_of_value(entered, where);
+      auto all = made.kind == Definition::Kind::kClass ? methods_of(made, "__enter__", files)
+                                                       : std::vector<Callee>{};
+      if (all.empty() && entered.is(NodeKind::kCall)) {
+        all = callees_of(entered, where, slicer);
+      }
+      for (const Callee& one : all) {
+        const Node function = one.function().node;
+        if (one.file->path != nullptr) {
+          out.push_back(
+              {.file = *one.file->path, .first = function.line(), .last = function.last_line()});
+        }
+      }
+    });
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::program

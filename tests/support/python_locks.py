@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds locks behind contexts of its own, for tests/unit/values/lock_reader_test.cc."""
+import contextlib
+import sys
+import threading
+import time
+
+
+class Table:
+    def __init__(self):
+        self.guard = threading.RLock()
+
+    def __enter__(self):
+        self.guard.acquire(); return self
+
+    def __exit__(self, *error):
+        self.guard.release()
+
+    @contextlib.contextmanager
+    def opened(self):
+        with self.guard:
+            yield self
+
+    @contextlib.contextmanager
+    def timed(self):
+        yield self
+
+
+first, second = Table(), Table()
+entered = threading.Event()
+
+
+def hold(other):
+    with other:
+        entered.set()
+        threading.Event().wait()
+
+
+def wait_for(table):
+    with table:
+        pass
+
+
+threading.Thread(target=hold, args=(second,), daemon=True).start()
+entered.wait()
+with first.opened() as rows:
+    with first, first.timed():
+        threading.Thread(target=wait_for, args=(first,), daemon=True).start()
+        time.sleep(0.3)
+        print("ready", flush=True)
+        sys.stdin.read()
