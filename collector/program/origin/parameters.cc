@@ -9,6 +9,7 @@ namespace ddpdoctor::program {
 namespace {
 
 constexpr int kMostCallers = 24;
+constexpr int kMostObjects = 256;  // calls whose callee's class is looked up
 
 }  // namespace
 
@@ -44,7 +45,42 @@ Origin Slicer::parameter(const File& file, std::size_t scope, std::string_view n
     return out;
   }
   out = from_callers(file, scope, index, called, where, found);
+  if (!found && method && (function.name == "forward" || function.name == "__call__")) {
+    out = from_calls_of_objects(file, scope, index, where, found);
+  }
   return found ? out : unknown(name);
+}
+
+/// `model(batch)` runs the forward() or __call__() of the object's class.
+Origin Slicer::from_calls_of_objects(const File& file, std::size_t scope, std::size_t index,
+                                     const Where& where, bool& found) {
+  const Scope& function = file.scopes()[scope];
+  Origin out;
+  int asked = 0;
+  for (const File& from : files_.all()) {
+    for (const auto& [callee, in] : from.facts->calls) {
+      const Node given = argument_for(in.call, function, index, 1);
+      if (!given || asked++ >= kMostObjects) {
+        continue;
+      }
+      const Definition is =
+          class_of_value(in.call.field(Field::kFunction), {.file = &from, .scope = in.scope});
+      const auto bases = files_.bases_of(is);
+      if (std::none_of(bases.begin(), bases.end(), [&](const Definition& one) {
+            return one.kind == Definition::Kind::kClass && one.file == &file &&
+                   one.scope == function.outer;
+          })) {
+        continue;
+      }
+      found = true;
+      out = stronger(std::move(out),
+                     evaluate(given, {.file = &from,
+                                      .scope = in.scope,
+                                      .statement = from.facts->index->statement_of(in.call),
+                                      .depth = where.depth}));
+    }
+  }
+  return out;
 }
 
 /// The call that the stack shows.

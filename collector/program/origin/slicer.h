@@ -93,6 +93,8 @@ class Slicer {
                     const Where& where, bool& found);
   Origin from_callers(const File& file, std::size_t scope, std::size_t index,
                       std::string_view called, const Where& where, bool& found);
+  Origin from_calls_of_objects(const File& file, std::size_t scope, std::size_t index,
+                               const Where& where, bool& found);
   Origin run_by(const File& from, const CallIn& call, std::size_t index, bool& found);
   Origin made_with(const File& file, std::size_t scope, std::string_view name, const Where& where,
                    bool& found);

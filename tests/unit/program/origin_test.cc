@@ -40,6 +40,16 @@ constexpr auto kSame = Source::kUniform;
 constexpr auto kUnknown = Source::kUnknown;
 
 INSTANTIATE_TEST_SUITE_P(
+    CalledObjects, Origins,
+    testing::Values(
+        Case{"import torch.distributed as dist\nclass Net:\n    def forward(self, x):\n"
+             "        a()  # HERE\n\ndef main():\n    net = Net()\n    net(dist.get_rank())\n",
+             "x == 0", kRank},
+        Case{"import torch.distributed as dist\nclass Net:\n    def forward(self, x):\n"
+             "        a()  # HERE\n\ndef main():\n    net = Other()\n    net(dist.get_rank())\n",
+             "x == 0", kUnknown}));
+
+INSTANTIATE_TEST_SUITE_P(
     Libraries, Origins,
     testing::Values(
         Case{"import torch.distributed as x\na()  # HERE", "x.get_rank() == 0", kRank},
