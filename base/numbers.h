@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as a person reads them.
+// Formats numbers for readers.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace ddpdoctor::base {
 
-/// "402,653,184".
+/// Separates groups of three digits: "402,653,184".
 inline std::string grouped(std::uint64_t number) {
   constexpr std::size_t kGroup = 3;
   std::string digits = std::to_string(number);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dead-child: a rank waits for data, or for a sign, of a process that it started and that has
-// ended: killed, failed, or done too early. Nobody else has the other end of the pipe.
+// dead-child: a rank waits for data or a file from a process that it started. That process was
+// killed, failed, or finished too early, and no other process holds the other end of the pipe.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -21,19 +21,19 @@ namespace {
 
 constexpr std::string_view kKind = "dead-child";
 constexpr int kReasonOfDeadlock =
-    37;  // why a process waits forever, finer than that it does; a known library says more
+    37;  // above detectors that report only the deadlock, below those that know the library
 constexpr std::size_t kLongestException = 120;
 
-/// A rank and the child that it waits for in vain.
+/// A rank and the ended child that it waits for.
 struct Orphaned {
   const graph::Standing* standing = nullptr;
   EndedChild child;
   Confidence confidence = Confidence::kPossible;
-  bool polls = false;  // asks again and again for what the child should have done
+  bool polls = false;  // checks repeatedly for the result of the child
 };
 
 bool ended_unasked(const EndedChild& child) {
-  constexpr int kTerminated = 15;  // how a program ends its own children
+  constexpr int kTerminated = 15;  // SIGTERM: a program stops its own children with it
   return child.failed() && child.exit.signal != kTerminated;
 }
 
@@ -44,14 +44,14 @@ bool is_in_data_loader(const model::Thread& thread) {
   });
 }
 
-/// It sleeps in a loop of its own until something is so.
+/// The rank sleeps in a loop that checks a condition.
 bool polls_in_vain(const model::JobModel& job, const graph::Standing& standing) {
   return standing.activity == graph::Activity::kSleeping && !standing.on_cpu && !standing.moved &&
          polls(job, *standing.thread);
 }
 
-/// If the children of other ranks failed, too, and those ranks continued, a failed child is not
-/// the reason: what each of them tried (a missing program) does not matter.
+/// If children of other ranks failed too, but those ranks continued, the failed child is not the
+/// reason: all ranks tried something optional, such as a missing program.
 bool failed_here_only(const graph::Examination& examination, const graph::Standing& standing) {
   return std::none_of(
       examination.standings.begin(), examination.standings.end(), [&](const auto& other) {
@@ -77,7 +77,7 @@ std::optional<Orphaned> orphaned(const graph::Examination& examination,
   }
   const auto children = ended_children(examination.job, *standing.process);
   if (children.empty() || (hope != Hope::kAbandoned && !ended_unasked(children.front()))) {
-    return std::nullopt;  // other processes may write: a child that ended well is not missed
+    return std::nullopt;  // another process may still write, and this child exited normally
   }
   const EndedChild& child = children.front();
   const bool sure = still == Confidence::kLikely;
@@ -113,7 +113,7 @@ Suspect suspect_of(const graph::Examination& examination, const Orphaned& one) {
   return suspect;
 }
 
-/// Where the child failed, and where it was started.
+/// Adds the lines where the child failed and where it was started.
 void add_places(const Orphaned& one, Finding& finding) {
   std::vector<Location> places;
   const model::RankSet rank{one.standing->rank};

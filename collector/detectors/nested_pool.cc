@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nested-pool: tasks of a pool wait for the results of tasks that they gave to the same pool. When
-// all its workers wait, nobody is left to compute what they wait for.
+// nested-pool: tasks of a pool wait for results of tasks that they submitted to the same pool. When
+// all workers wait, no worker is free to run the submitted tasks.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -19,14 +19,14 @@ namespace {
 
 constexpr std::string_view kKind = "nested-pool";
 
-/// Runs the tasks of an executor or of a pool of multiprocessing.
+/// The thread is a worker of an executor or of a multiprocessing pool.
 bool serves_pool(const model::Thread& thread) {
   return python_frame_in(thread, "concurrent/futures/thread.py", {"_worker"}) != nullptr ||
          python_frame_in(thread, "concurrent/futures/process.py", {"_process_worker"}) != nullptr ||
          python_frame_in(thread, "multiprocessing/pool.py", {"worker"}) != nullptr;
 }
 
-/// Its task waits for the result of another one, without a limit.
+/// The task on this thread waits for the result of another task, without a timeout.
 bool waits_for_result(const model::Thread& thread) {
   if (own_user_frame(thread) == nullptr || !asleep(thread) ||
       (thread.waits_on && thread.waits_on->limit)) {
@@ -45,7 +45,7 @@ bool waits_for_result(const model::Thread& thread) {
   });
 }
 
-/// Whether nobody in its process can end the wait of a thread.
+/// Determines whether a thread of the same process can end the wait of a thread.
 class Deadlocks {
  public:
   explicit Deadlocks(const graph::Examination& examination)
@@ -61,7 +61,7 @@ class Deadlocks {
   }
 
  private:
-  /// The copy of an executor in a worker that was forked has no thread that hands out its tasks.
+  /// A forked process has a copy of the executor, but not the thread that distributes its tasks.
   static bool is_alone(const model::Process& process, const model::Thread& thread) {
     return !process.rank.has_value() || process.role != model::Role::kRank
                ? std::none_of(process.threads.begin(), process.threads.end(),
@@ -76,7 +76,8 @@ class Deadlocks {
   std::vector<bool> stuck_;
 };
 
-/// Every worker of the process waits for a result that only another one could compute.
+/// The pool's workers in this process, if each waits for a result that only another could compute;
+/// otherwise empty.
 std::vector<const model::Thread*> all_waiting(const Deadlocks& deadlocks,
                                               const model::Process& process) {
   std::vector<const model::Thread*> workers;
@@ -92,7 +93,7 @@ std::vector<const model::Thread*> all_waiting(const Deadlocks& deadlocks,
   return workers;
 }
 
-/// Its own rank waits for the pool, or for a thread that does: nothing else of it is of interest.
+/// The rank of this process neither runs nor waits for other ranks, so the pool may hold it up.
 bool holds_up_its_rank(const graph::Examination& examination, const model::Process& process) {
   const auto rank = served_rank(examination.job, process);
   const graph::Standing* standing = rank ? examination.standing(*rank) : nullptr;

@@ -15,7 +15,7 @@ bool is_python(const std::string& file) {
   return file.ends_with(".py");
 }
 
-/// The record's place and the stack show functions of the same language.
+/// The record and the stack both have functions of the same language.
 bool are_comparable(const std::vector<model::CallSite>& callers,
                     const std::vector<const model::Frame*>& frames) {
   return std::any_of(callers.begin(), callers.end(), [&frames](const model::CallSite& caller) {

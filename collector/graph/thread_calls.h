@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread of a rank made a recorded call: records hold the functions around a call, no number
-// of a thread.
+// Determines which thread of a rank made a recorded call. A record has the functions around the
+// call, but no thread id.
 #pragma once
 
 #include "collector/graph/history.h"
@@ -8,11 +8,11 @@
 
 namespace ddpdoctor::graph {
 
-/// False when no function around the call is on the stack of the thread. True if that is
-/// unknown: one of the two shows no function of the user's, or they show different languages.
+/// False if no function around the call is on the stack of the thread. True if that is unknown: the
+/// record or the stack has no user function, or they have only functions of different languages.
 bool may_have_called(const model::Thread& thread, const model::CollectiveCall& record);
 
-/// The newest call that this thread has begun and not finished; null when there is none.
+/// The newest call of this thread, if it has not finished; otherwise null.
 const model::CollectiveCall* open_call_of(const model::Thread& thread, const Calls& calls);
 
 }  // namespace ddpdoctor::graph

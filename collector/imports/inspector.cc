@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL counts each operation by itself: the number of a call among all of its communicator is the
-// sum of the newest numbers of all operations, as for RAS. What has not completed is not written.
+// NCCL numbers the calls of each operation separately. The number of a call among all calls of its
+// communicator is the sum of the newest numbers of all operations, as for RAS. The files do not
+// contain calls that have not completed.
 #include "collector/imports/inspector.h"
 
 #include <algorithm>
@@ -23,13 +24,13 @@ namespace {
 
 using model::CollectiveCall;
 
-constexpr std::size_t kMostCalls = 4096;  // the newest of a communicator
+constexpr std::size_t kMostCalls = 4096;  // of a communicator; the newest are kept
 constexpr std::size_t kMostCommunicators = 10'000;
 constexpr std::size_t kMostOperations = 64;
 constexpr std::size_t kLongestName = 128;
-constexpr std::int64_t kLargest = std::int64_t{1} << 53;  // that JSON numbers hold
+constexpr std::int64_t kLargest = std::int64_t{1} << 53;  // exact in a JSON number
 
-/// A call in the order of its line; its number is given when all operations are known.
+/// A call, kept in file order; numbered() numbers it when all operations are known.
 struct Completed {
   CollectiveCall call;
   std::string operation;  // as NCCL names it
@@ -41,7 +42,7 @@ struct Communicator {
   std::int64_t size = 0;
   std::map<std::string, std::int64_t> first;  // number of the first call read, by operation
   std::deque<Completed> calls;
-  std::map<std::string, std::int64_t> dropped;  // newest number of those that were too many
+  std::map<std::string, std::int64_t> dropped;  // newest number of the calls not kept
 
   void add(Completed one) {
     if (first.size() >= kMostOperations && !first.contains(one.operation)) {
@@ -60,7 +61,7 @@ struct Reading {
   std::map<std::string, Communicator> all;  // by NCCL's hash
   std::string host;
   pid_t pid = 0;
-  std::size_t damaged = 0;  // lines that are not such an object: the last of a killed process
+  std::size_t damaged = 0;  // unreadable lines; a killed process may leave one at the end
 };
 
 std::optional<double> seconds(const Cursor& micros) {
@@ -89,7 +90,7 @@ void read_record(const Cursor& record, Reading& reading) {
   communicator.rank = static_cast<model::Rank>(*whose);
   communicator.size = size.whole(1, model::kMaxWorldSize).value_or(0);
   if (!call.present()) {
-    return;  // messages are counted in order of each rank's own: nothing to compare
+    return;  // point-to-point messages: each rank numbers its own, so they cannot be compared
   }
   const Cursor operation = call["coll"];
   const Cursor number = call["coll_sn"];
@@ -108,12 +109,12 @@ void read_record(const Cursor& record, Reading& reading) {
   communicator.add(std::move(done));
 }
 
-/// Calls with their numbers among all calls of the communicator, from 1.
+/// The calls with their numbers among all calls of the communicator, which start at 1.
 std::vector<CollectiveCall> numbered(Communicator communicator) {
   std::map<std::string, std::int64_t> newest;
   std::int64_t sum = 0;
   for (const auto& [operation, number] : communicator.first) {
-    newest[operation] = number;  // calls made before the file begins; numbers are from 0
+    newest[operation] = number;  // earlier calls are not in the file; numbers start at 0
     sum += number;
   }
   for (const auto& [operation, number] : communicator.dropped) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's Inspector plugin writes for each process (2.28 on, output format 4): one JSON object
-// for each call that has completed, with its communicator, rank, operation and number.
+// Reads the files of NCCL's Inspector plugin (NCCL 2.28 or later, output format 4): one JSON object
+// per completed call of a process, with communicator, rank, operation and number.
 #pragma once
 
 #include <string>

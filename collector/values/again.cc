@@ -52,7 +52,7 @@ Again::Again(const Effects& effects, const program::SourceIndex& index,
       written_.insert(binding.target.substr(binding.target.rfind('.') + 1));
     }
   }
-  same_object_ = true;  // of the function in the loop: this call of it
+  same_object_ = true;  // `self` does not change during one call of this function
   same_object_ = calls_on_steady(index, function, line, true);
 }
 
@@ -60,7 +60,7 @@ void Again::enter(const program::SourceIndex& index, const program::Scope& funct
   same_object_ = calls_on_steady(index, function, line, false);
 }
 
-/// Everything that is called there is reached through names that stay what they are.
+/// Every callee at the line is read through names that the loop does not assign.
 bool Again::calls_on_steady(const program::SourceIndex& index, const program::Scope& function,
                             int line, bool in_loop) const {
   const Node statement = statement_at(index, line);

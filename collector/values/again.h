@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function that is called in a loop runs its lines again and again. What they read has the same
-// value as in the last iteration, unless something in that loop assigns it.
+// A function called in a loop runs its lines in each iteration. A value that they read is unchanged
+// since the previous iteration, unless the loop or a function called in it assigns the value.
 #pragma once
 
 #include <optional>
@@ -15,16 +15,16 @@ namespace ddpdoctor::values {
 
 class Again {
  public:
-  /// `function` is at `line`, inside a loop; `effects` must outlive this.
+  /// `function` is at `line`, which may be inside a loop. `effects` must outlive this.
   Again(const Effects& effects, const program::SourceIndex& index, const program::Scope& function,
         int line);
 
-  /// The next function inwards is at `line`.
+  /// Continues with the next inner function, which is at `line`.
   void enter(const program::SourceIndex& index, const program::Scope& function, int line);
-  /// Of what an expression of the function that was entered last reads as written.
+  /// Judges by the names that the expression contains, in the function entered last.
   [[nodiscard]] Since since(const program::SourceIndex& index, const program::Scope& function,
                             program::Node expression) const;
-  /// Of attributes and globals that working it out has read.
+  /// Judges by the attributes and globals that the evaluation read.
   [[nodiscard]] Since since(const std::set<std::string>& read) const;
 
  private:
@@ -36,9 +36,9 @@ class Again {
 
   const Effects& effects_;
   program::Node loop_;
-  std::set<std::string> called_;   // by what is done in the loop
-  std::set<std::string> written_;  // by the loop itself
-  bool same_object_ = false;       // the method that was entered is called on one object each time
+  std::set<std::string> called_;   // callees in the loop
+  std::set<std::string> written_;  // names that the loop itself assigns
+  bool same_object_ = false;       // each iteration calls the entered method on the same object
 };
 
 }  // namespace ddpdoctor::values

@@ -15,7 +15,7 @@ using program::Field;
 using program::Node;
 using program::NodeKind;
 
-/// The outermost loop around the decision, or the decision's own statement.
+/// The outermost loop around the decision; the decision's own statement if there is no loop.
 Node region_of(Node owner, Node function) {
   Node region = owner;
   for (Node outer = owner.parent(); outer && outer != function; outer = outer.parent()) {
@@ -26,7 +26,7 @@ Node region_of(Node owner, Node function) {
   return region;
 }
 
-/// What runs only when the decision says yes.
+/// The statements that run only if the test is true or the exception is caught.
 Node arm_of(const program::Decision& decision) {
   if (decision.kind == DecisionKind::kExcept) {
     return decision.owner;
@@ -35,7 +35,7 @@ Node arm_of(const program::Decision& decision) {
   return arms ? decision.owner.field(Field::kConsequence) : Node();
 }
 
-/// It gives the name another value, and does not end it.
+/// The binding gives the name a new value: an assignment, not `del` or an item.
 bool sets(const Binding& binding) {
   return (binding.kind == BindingKind::kAssign || binding.kind == BindingKind::kAugmented) &&
          !binding.item;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an arm of a decision leaves behind: a local that only this arm changes says later, when the
-// test itself can no longer be worked out, whether a rank was there. `skipped += 1` in a handler.
+// Finds locals that only one arm of a decision changes, such as `skipped += 1` in a handler. Their
+// values still show whether a rank ran the arm when the test itself can no longer be evaluated.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace ddpdoctor::values {
 
-/// `bindings`: all of the function. Names of the locals that are bound before the decision and its
-/// loops, and then by nothing but the arms of this decision.
+/// The names of locals that are assigned before the decision and the loops around it, and after
+/// that only by the arm of this decision. `bindings` must be all bindings of the function.
 std::vector<std::string> traces_of(const std::vector<program::Binding>& bindings,
                                    const program::Scope& function,
                                    const program::Decision& decision);

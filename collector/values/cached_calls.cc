@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// functools.lru_cache: what a function answered for these arguments lies in the wrapper's dict, by
-// its argument (one int or str) or by the tuple of them. Layout: Modules/_functoolsmodule.c of
-// CPython 3.8 to 3.14, the same in all; types are checked before anything is believed.
+// Reads results that functools.lru_cache has stored. The wrapper's dict has them by the argument (a
+// single int or str) or by the tuple of arguments. The layout is that of
+// Modules/_functoolsmodule.c, the same in CPython 3.8 to 3.14; the types of all objects are checked
+// before their fields are used.
 #include <algorithm>
 
 #include "collector/stacks/python/addresses.h"

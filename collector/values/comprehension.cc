@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comprehensions, and what is done with all items of something: any, all, sum, range, enumerate,
-// zip. Items of a generator may be unknown one by one: `any` is true when one of them is.
+// Evaluates comprehensions and the builtins that use all items of an iterable: any, all, sum,
+// range, enumerate, zip. Single items of a generator may be unknown: `any` is still true if one
+// item is true.
 #include <algorithm>
 
 #include "collector/values/arithmetic.h"
@@ -52,7 +53,7 @@ Value Evaluator::comprehension(const Expression& expression, Names& names, int d
       }
     }
   }
-  if (expression.text == "set") {  // equal items would be one
+  if (expression.text == "set") {  // duplicate items are not removed here
     return Value::unknown("a set that is made here");
   }
   return Value::sequence(expression.text, std::move(made));
@@ -89,7 +90,7 @@ Value Evaluator::sum(const Value& of) {
   return total;
 }
 
-/// What a class of the language that goes over others gives.
+/// The items of a range, enumerate or zip object.
 std::optional<Value> Evaluator::iterated(const std::string& type,
                                          const std::vector<Value>& arguments) {
   std::vector<Value> out;

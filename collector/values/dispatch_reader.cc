@@ -24,13 +24,13 @@ using program::Node;
 using program::NodeKind;
 using Kind = Value::Kind;
 
-constexpr std::size_t kMostCalls = 48;     // of one function
-constexpr std::size_t kMostElements = 64;  // of a list of callbacks
+constexpr std::size_t kMostCalls = 48;     // in one function
+constexpr std::size_t kMostElements = 64;  // in a list of callbacks
 constexpr std::size_t kMostShown = 6;
 constexpr int kDeepest = 3;  // partials of partials
 constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
 
-/// The name that an expression begins with; no node where it begins with something else.
+/// The name that an expression begins with; no node if it does not begin with a name.
 Node root_of(Node node) {
   node = program::without_parentheses(node);
   while (node.is(NodeKind::kAttribute) || node.is(NodeKind::kSubscript) ||
@@ -43,7 +43,7 @@ Node root_of(Node node) {
   return node.is(NodeKind::kName) ? node : Node();
 }
 
-/// Which part of the loop's target the name is: 0 where it is all of it.
+/// The position of the name in the loop's target; 0 if the name is the whole target.
 std::optional<std::size_t> part_of(Node target, std::string_view name) {
   if (target.is(NodeKind::kName)) {
     return target.text() == name ? std::optional<std::size_t>(0) : std::nullopt;
@@ -57,7 +57,7 @@ std::optional<std::size_t> part_of(Node target, std::string_view name) {
   return std::nullopt;
 }
 
-/// The loop around a call that gives its callee the name that it begins with.
+/// The loop around a call whose target is the name that the callee begins with.
 Node loop_of(Node call, Node root, Node function) {
   for (Node outer = call.parent(); root && outer && outer != function; outer = outer.parent()) {
     if (outer.is(NodeKind::kFor) && part_of(outer.field(Field::kLeft), root.text()) &&
@@ -92,7 +92,7 @@ model::CallSite DispatchReader::reached(const Value& value, int depth) {
   if ((objects_.type_flags(value.address) & kTypeSubclass) != 0) {
     return {.file = {}, .line = 0, .function = base::printable(objects_.class_name(value.address))};
   }
-  // torch.nn.Module calls forward().
+  // Calling a torch.nn.Module runs its forward().
   for (const std::string_view method : {"forward", "__call__"}) {
     const bool module = method == "forward";
     const RemoteAddress own = objects_.type_of(value.address);
@@ -106,7 +106,7 @@ model::CallSite DispatchReader::reached(const Value& value, int depth) {
   return {};
 }
 
-/// What a loop gives to a part of its target, one after the other.
+/// The values, in order, that a loop assigns to one part of its target.
 std::optional<std::vector<Value>> DispatchReader::elements(const Expression& iterable, Names& names,
                                                            std::size_t part) {
   const bool call = iterable.kind == Expression::Kind::kCall && !iterable.parts.empty();
@@ -172,7 +172,7 @@ void DispatchReader::add(const In& in, Node call) {
     return;
   }
   if (since.freshness == Freshness::kFresh && in.read_freshly) {
-    static_cast<void>(evaluator_.evaluate(expression_of(asked), in.names));  // what it reads
+    static_cast<void>(evaluator_.evaluate(expression_of(asked), in.names));  // notes what it reads
     since = in.read_freshly(asked, owner, evaluator_.read());
   }
   SeenValue seen = DecisionReader::made(ValueRole::kCallee, in.where, call.line(),

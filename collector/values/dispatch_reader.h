@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions the calls of a function reach: methods by the class of their object, items of
-// tables, callbacks of a list, partials. In a loop over what is called, all of them in their order:
-// the loop may have ended.
+// Determines which functions the calls in a function run: methods by the class of their object,
+// items of tables, callbacks in a list, partials. For a loop over callbacks, lists all of them in
+// order, because the loop may have ended.
 #pragma once
 
 #include <functional>
@@ -19,13 +19,13 @@ namespace ddpdoctor::values {
 
 class DispatchReader {
  public:
-  /// All must outlive this.
+  /// All arguments must outlive this.
   DispatchReader(Evaluator& evaluator, stacks::PythonObjects& objects,
                  std::vector<model::SeenValue>& out)
       : evaluator_(evaluator), objects_(objects), out_(out) {}
 
-  /// Whether what an expression in a line reads still has the value it had there; in a second
-  /// question, by what working it out has read.
+  /// Whether the values that an expression reads are the same as when its line ran. The second form
+  /// also judges by what the evaluation read.
   using Freshly = std::function<Since(program::Node expression, program::Node owner)>;
   using ReadFreshly = std::function<Since(program::Node expression, program::Node owner,
                                           const std::set<std::string>& read)>;
@@ -38,7 +38,7 @@ class DispatchReader {
     ReadFreshly read_freshly{};
   };
 
-  /// The calls nearest to where the function is first.
+  /// Reads the calls nearest to the current line first.
   void read(const In& in);
 
  private:

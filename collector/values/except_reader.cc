@@ -36,7 +36,8 @@ Node loop_around(Node node, Node function) {
   return {};
 }
 
-/// A rank that was in the handler does not reach the code after the try in the same iteration.
+/// The handler ends with return, raise, continue or break: after it, a rank does not reach the code
+/// after the `try` in the same iteration.
 bool leads_away(Node clause, const UserFrame& frame) {
   const auto statements = suite_of(clause).children();
   if (statements.empty()) {
@@ -49,7 +50,7 @@ bool leads_away(Node clause, const UserFrame& frame) {
           frame.way.lies_in(loop));
 }
 
-/// The exception that is being handled was raised through the body of this try.
+/// The traceback of the exception passes through the body of this `try`.
 bool passed(const stacks::RaisedException& exception, const UserFrame& frame, Node body) {
   return std::any_of(exception.places.begin(), exception.places.end(), [&](const auto& place) {
     return place.file == frame.frame().file && place.function == frame.frame().function &&
@@ -57,7 +58,7 @@ bool passed(const stacks::RaisedException& exception, const UserFrame& frame, No
   });
 }
 
-/// Of a try in a loop only this iteration is known.
+/// For a `try` in a loop, only the current iteration is known.
 std::string none_in(Node loop) {
   return loop ? "no exception in this iteration" : "no exception";
 }

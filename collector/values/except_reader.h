@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which exception each `except` of a frame has caught, as far as the rank still shows it: Python
-// keeps an exception only while it is handled, and deletes its name when the handler ends.
+// Determines which exception each `except` of a frame has caught, if memory still shows it: Python
+// keeps an exception only while a handler runs, and deletes its name when the handler ends.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace ddpdoctor::values {
 
-/// What a rank shows of one clause.
+/// What is known about one `except` clause on a rank.
 struct Caught {
   std::string value;   // "ValueError('no rows')", "no exception"; empty = unknown
   std::string reason;  // why it is unknown
 };
 
-/// `clause` is an except of the frame's function.
+/// `clause` must be an `except` of the frame's function.
 Caught caught_by(const UserFrame& frame, const program::Decision& clause);
 
 }  // namespace ddpdoctor::values

@@ -21,15 +21,15 @@ namespace ddpdoctor::values {
 
 namespace {
 
-constexpr int kMostQuestions = 16;  // of one process
+constexpr int kMostQuestions = 16;  // per process
 constexpr std::size_t kMostEntries = 4096;
 
 struct Found {
-  base::UniqueFd fd;  // of what is there
+  base::UniqueFd fd;  // the opened file or folder
   int error = 0;
 };
 
-/// Below the root that the process has, following no link.
+/// Opens a path below the root directory of the process, without following symbolic links.
 Found open_below(const base::UniqueFd& root, const std::string& path, unsigned long flags) {
   struct open_how how{};
   how.flags = flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the file system of a process answers now: whether a path is there, a file, a folder, how
-// many entries a folder has. The process asked earlier, so that this is never more than a hint.
-// Nothing is opened for reading but folders; paths on a server and through links are not followed,
-// because such a call could hang.
+// Checks paths in the file system as a process sees it: whether a path exists, is a file or a
+// folder, and which entries a folder has. The process checked earlier, so the answer is only a
+// hint. Only folders are opened for reading. Paths on a network file system or through symbolic
+// links are not checked, because such a call could hang.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,13 @@
 
 namespace ddpdoctor::values {
 
-/// Files as one process sees them.
+/// Answers for the files of one process.
 class FileAnswers {
  public:
   explicit FileAnswers(pid_t pid) : pid_(pid) {}
 
-  /// `question`: the name of the function of os.path, os or pathlib.Path that asks. Nothing when
-  /// it is not known here, or when the path is not looked at.
+  /// `question` is the name of a function of os.path, os or pathlib.Path. Returns nothing if the
+  /// question is not supported or the path must not be checked.
   std::optional<Value> ask(std::string_view question, const std::string& path);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of os.path, os and pathlib. Paths are put together as Python does it; what the file system
-// says is asked now, and marked so.
+// Evaluates calls of os.path, os and pathlib. Paths are joined as Python joins them. Answers of the
+// file system are those of now, not those that the program got, and are marked so.
 #include <algorithm>
 
 #include "collector/values/evaluator.h"
@@ -23,7 +23,7 @@ void append(std::string& path, const std::string& part) {
 
 }  // namespace
 
-/// The text of a str, of a pathlib.Path or of one that was put together here.
+/// The text of a str, of a pathlib.Path, or of a path that was joined here.
 std::optional<std::string> Evaluator::path_text(const Value& value) {
   const Value plain = as_plain(value);
   if (plain.kind == Kind::kString) {
@@ -48,7 +48,7 @@ std::optional<std::string> Evaluator::path_text(const Value& value) {
   if (auto text = objects_.string(kept("_str"))) {
     return text;
   }
-  std::string path;  // 3.12 keeps what it was made of, older versions its parts
+  std::string path;  // 3.12 and later keep the arguments, older versions the parts
   const RemoteAddress given = kept("_raw_paths");
   for (const RemoteAddress part :
        objects_.elements(given != 0 ? given : kept("_parts"), kMostParts)) {
@@ -65,7 +65,8 @@ Value Evaluator::as_path(std::string text) {
   return Value::sequence("path", {Value::string(std::move(text))});
 }
 
-/// What a function of os.path or a method of Path gives; nothing when it is none that is known.
+/// The result of a function of os or os.path, or of a method of Path; nothing if it is not known
+/// here.
 std::optional<Value> Evaluator::file_answer(std::string_view module, std::string_view name,
                                             const std::vector<Value>& arguments) {
   const bool of_path = module == "pathlib" || module == "pathlib._local";

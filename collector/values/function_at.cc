@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function in a file that a code object belongs to.
+// Finds the function in a source file that a code object was compiled from.
 #include <vector>
 
 #include "collector/values/from_syntax.h"

@@ -15,8 +15,8 @@ namespace ddpdoctor::values {
 
 namespace {
 
-constexpr std::size_t kMostFrames = 12;    // of the user's, innermost first
-constexpr std::size_t kMostSuspended = 6;  // of generators
+constexpr std::size_t kMostFrames = 12;    // of user functions, innermost first
+constexpr std::size_t kMostSuspended = 6;  // of suspended generators
 
 bool in_distributed(const stacks::PythonVisit::Thread& thread) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [](const auto& one) {
@@ -32,8 +32,8 @@ bool is_worker(const stacks::PythonVisit::Thread& thread) {
   });
 }
 
-/// Which frames are read: the user's; in a job that an installed package runs as a whole, that
-/// package's.
+/// Selects the files whose frames are read: the user's. If no frame is in a user file, the job runs
+/// an installed package, and files of packages that the user may have installed are read.
 bool (*files_looked_at(const stacks::PythonVisit& visit))(std::string_view) {
   for (const auto& thread : visit.threads) {
     for (const stacks::PythonFrame& one : thread.frames) {
@@ -114,7 +114,7 @@ void UserFrames::add(const stacks::PythonFrame& one, const stacks::RaisedExcepti
   }
 }
 
-/// The frame is still at the position where its stack was read.
+/// The frame is still at the instruction at which the stack was read.
 bool UserFrames::stands(const stacks::RawPythonFrame& raw) {
   stacks::PythonObjects& objects = visit_.python.objects();
   const auto now = stacks::read_python_frame(objects.memory(), objects.layout(), raw.address);

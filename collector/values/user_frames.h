@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of the user's functions in a process, each with its source. Threads that take no part in
-// the job's calls and files of libraries are left out.
+// Collects the frames of user functions in a process, each with its source. Skips library files,
+// and threads that do not call collectives.
 #pragma once
 
 #include <deque>
@@ -16,14 +16,14 @@
 
 namespace ddpdoctor::values {
 
-/// A frame of the user's with its source.
+/// A frame of a user function, with its source.
 struct UserFrame {
   const stacks::PythonFrame* python;
   const program::SourceIndex& index;
   const program::Scope& function;
   stacks::Scope scope;
   Way way;
-  const stacks::RaisedException* handles;  // by its thread, in this frame or another; may be null
+  const stacks::RaisedException* handles;  // handled by its thread, in any frame; may be null
 
   [[nodiscard]] const stacks::Frame& frame() const {
     return python->frame;
@@ -35,15 +35,15 @@ struct UserFrame {
 
 class UserFrames {
  public:
-  /// A frame of a comprehension: it has no function of its own in the source.
+  /// Receives the frame of a comprehension, which is not a function in the source.
   using Comprehension = std::function<void(const stacks::Frame&, const program::SourceIndex&)>;
 
-  /// Both must outlive this, and this its frames.
+  /// Both arguments must outlive this, and this must outlive the frames.
   UserFrames(stacks::PythonVisit& visit, SourceFiles& files) : visit_(visit), files_(files) {}
 
-  /// Innermost first; their files are read.
+  /// The frames, innermost first. Reads their source files.
   std::vector<UserFrame> read(const Comprehension& comprehension);
-  /// Those of suspended generators that the loops of these frames go over, the nearest first.
+  /// The frames of suspended generators that loops in these frames iterate over, nearest first.
   std::vector<UserFrame> of_generators(const std::vector<UserFrame>& frames);
 
  private:

@@ -13,7 +13,7 @@ bool is_shared(const BlockedThread& one) {
          one.object->text("object_kind") != "file-lock";
 }
 
-/// Nobody outside its process has the other end.
+/// The thread waits for an object that no other process holds.
 bool is_left_alone(const BlockedThreads& blocked, std::size_t at) {
   const auto& enders = blocked.nodes[at].enders;
   return is_shared(blocked.threads[at]) &&
@@ -22,7 +22,7 @@ bool is_left_alone(const BlockedThreads& blocked, std::size_t at) {
          });
 }
 
-/// All that a thread waits for, directly or through threads of its process.
+/// The thread itself and the threads of its process that it waits for, directly or indirectly.
 std::set<std::size_t> waited_for_within(const BlockedThreads& blocked, std::size_t start) {
   std::set<std::size_t> seen = {start};
   std::vector<std::size_t> todo = {start};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that wait at a pipe, a socket or a semaphore whose other end nobody has any more: no
-// process is left that could end the wait.
+// Finds threads that wait for a pipe, a socket or a semaphore that no other process holds any more:
+// no other process can end the wait.
 #pragma once
 
 #include "collector/detectors/evidence/blocked_threads.h"
@@ -9,13 +9,13 @@ namespace ddpdoctor::detectors {
 
 /// How a thread's wait can end.
 enum class Hope {
-  kGoesOn,     // by itself or by a thread that runs; or it is not known what it waits for
-  kStuck,      // never: every thread that could end it waits, too
-  kAbandoned,  // never: only its own process has what it waits at
+  kGoesOn,     // a running thread, a timeout or another rank can end it, or its object is unknown
+  kStuck,      // it cannot end: every thread that could end it is waiting too
+  kAbandoned,  // it cannot end: no process but the thread's own holds the object
 };
 
-/// Of the thread, with what the threads of its process wait for, when it waits for one of them.
-/// kGoesOn for a thread that waits in a collective for other ranks.
+/// Follows the thread's wait through other threads of its process. Returns kGoesOn for a thread
+/// that waits for other ranks in a collective.
 Hope hope_of(const BlockedThreads& blocked, const model::Thread& thread);
 
 }  // namespace ddpdoctor::detectors

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kLongestCommand = 60;
 
-/// A forked child that has ended is taken for a worker of a DataLoader: nothing of it tells more.
+/// An ended child that was forked has the role of a DataLoader worker, whatever it was.
 bool may_be_its_own(model::Role role) {
   return role == model::Role::kOther || role == model::Role::kDataLoaderWorker;
 }
@@ -44,7 +44,7 @@ std::map<pid_t, EndedChild> ended_below(const model::JobModel& job, const model:
   return out;
 }
 
-/// In what the process alone wrote, not its whole rank.
+/// Searches the output of this process only, not that of its whole rank.
 std::optional<Traceback> last_traceback(const model::JobModel& job, pid_t pid) {
   for (const model::Fact* fact : model::facts(job, "child-output")) {
     const auto text = fact->pid == pid ? fact->text("text") : std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children of ranks that have ended while their rank lives on: workers of its own making, programs
-// that it started. Whether one loaded data is not known of those who have ended.
+// Finds child processes of a rank that have ended while the rank still runs: its own workers and
+// the programs that it started. Workers of a DataLoader cannot be told apart once they have ended.
 #pragma once
 
 #include <optional>
@@ -15,21 +15,21 @@ namespace ddpdoctor::detectors {
 struct EndedChild {
   pid_t pid = 0;
   pid_t parent = 0;
-  model::Exit exit{};                     // neither status nor signal: not known
+  model::Exit exit{};                     // neither status nor signal: unknown
   std::string command{};                  // empty = unknown
-  std::optional<Traceback> traceback{};   // the last it wrote; without log and number
+  std::optional<Traceback> traceback{};   // its last one; `log` and `number` are not set
   std::optional<model::CallSite> born{};  // where its parent started it
 
-  /// By a signal, or with a status that says so.
+  /// It was killed by a signal, or its status is not 0.
   [[nodiscard]] bool failed() const {
     return exit.signal.has_value() || exit.status.value_or(0) != 0;
   }
 };
 
-/// Those of one process, who failed first, the newest before the older ones.
+/// The ended children of one process: failed ones first, then by descending pid.
 std::vector<EndedChild> ended_children(const model::JobModel& job, const model::Process& parent);
 
-/// "process 7 (python feed.py)".
+/// For example "process 7 (python feed.py)".
 std::string name_of(const EndedChild& child);
 
 }  // namespace ddpdoctor::detectors

@@ -29,7 +29,7 @@ bool is_asked_for(const model::JobModel& job, const program::SourceText& lines,
   });
 }
 
-/// Of "'/tmp/x'"; nothing for other values and for one that was shortened.
+/// The absolute path in "'/tmp/x'"; nothing for other values and for shortened ones.
 std::optional<std::string> path_in(std::string_view value) {
   const bool whole = value.size() > 3 && (value.front() == '\'' || value.front() == '"') &&
                      value.back() == value.front() && value[1] == '/' &&
@@ -54,7 +54,7 @@ std::optional<HeldPath> held_path(const model::JobModel& job, const model::Proce
         continue;
       }
       if (found && found->path != *path) {
-        return std::nullopt;  // which of two is not known
+        return std::nullopt;  // two paths: the waited-for one is unknown
       }
       found = HeldPath{.expression = seen.expression, .path = *path};
     }

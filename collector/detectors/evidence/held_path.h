@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The path of a file that a function asks for, by the value of its local or attribute.
+// The path of the file that a function checks or opens, read from a local or an attribute.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ struct HeldPath {
   std::string path;
 };
 
-/// Of the innermost function of the user's on a rank's thread that holds one path which its source
-/// passes to a call that looks for, makes or locks a file.
+/// The path held by the innermost user function on the thread that passes it to a call which
+/// checks, creates or locks a file. Returns nothing if that function holds several such paths.
 std::optional<HeldPath> held_path(const model::JobModel& job, const model::Process& process,
                                   const model::Thread& thread);
 

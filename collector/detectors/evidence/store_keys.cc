@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostGuards = 2;
 
-/// "plan/", "/part" of `plan/{step}/part`: the fixed parts, in order.
+/// The fixed parts, in order: "plan/" and "/part" of `plan/{step}/part`.
 std::vector<std::string_view> certain_parts(std::string_view literal) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -73,7 +73,7 @@ model::CallSite only_call_of(const model::JobModel& job, std::string_view functi
   return found;
 }
 
-/// Adds the tests around a line of a function.
+/// Adds the conditions around a line of a function.
 void add_guards(const model::JobModel& job, const model::CallSite& site,
                 std::vector<model::CallSite>& guards) {
   for (const program::Block& block :

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of a store as the user's source writes them. A PrefixStore puts its prefix before them, and
-// an f-string has parts that are known only when the program runs.
+// Matches keys of a store with strings in the user's source. A PrefixStore adds a prefix to each
+// key, and the source shows only the fixed parts of an f-string.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace ddpdoctor::detectors {
 /// `plan/{step}`. Empty if the string cannot produce it. Points into `key`.
 std::string_view written_part(std::string_view key, std::string_view literal);
 
-/// The key as the waiting rank's lines write it; the whole key if none of them does.
+/// The key as a line of the waiting rank writes it, without prefix; else the whole key.
 std::string as_written(const model::JobModel& job, const std::string& key,
                        const graph::Standing& waiter);
 
@@ -31,7 +31,7 @@ struct KeyCall {
 std::vector<KeyCall> calls_that_set_keys(const model::JobModel& job,
                                          const program::SourceText& lines);
 
-/// A line of the user's source that sets the key, and the tests around it.
+/// A line of the user's source that sets the key, and the conditions around it.
 struct KeySetter {
   model::CallSite where;
   std::vector<model::CallSite> guards{};  // innermost first

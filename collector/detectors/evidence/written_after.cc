@@ -15,16 +15,15 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestMessage = 12;  // lines below an exception that still belong to it
+constexpr std::size_t kLongestMessage = 12;  // lines of a message below its first one
 
-/// torch tells errors of CUDA and NCCL in several lines; other messages mostly end with their
-/// first.
+/// torch writes the messages of CUDA and NCCL errors in several lines; most others have one line.
 bool goes_on_below(std::string_view exception) {
   return exception.find("CUDA error") != exception.npos ||
          exception.find("NCCL error in: ") != exception.npos;
 }
 
-/// Words that a failing process or its libraries still write.
+/// A failing process or its libraries may write such a line.
 bool is_last_word(std::string_view text) {
   constexpr std::array<std::string_view, 10> kWords = {
       "[W",     "[E",   "[F", "[I", "terminate called", "Exception ignored",
@@ -36,7 +35,7 @@ bool is_last_word(std::string_view text) {
          text.find("NCCL INFO") != text.npos;
 }
 
-/// The letters of a line: "step 7 loss 2.1" is like "step 8 loss 1.9".
+/// The letters of a line, which are the same in "step 7 loss 2.1" and "step 8 loss 1.9".
 std::string likeness(std::string_view text) {
   constexpr std::size_t kLongest = 48;
   std::string out;
@@ -48,7 +47,7 @@ std::string likeness(std::string_view text) {
   return out;
 }
 
-/// How the lines of one writer go on behind a traceback.
+/// Counts the lines that one writer wrote after a traceback.
 class Sequel {
  public:
   explicit Sequel(const Traceback& traceback)
@@ -69,11 +68,11 @@ class Sequel {
     like_earlier_ += known ? 1 : 0;
   }
 
-  /// Lines of its own.
+  /// Lines after the traceback that do not belong to the failure.
   [[nodiscard]] int own() const {
     return own_;
   }
-  /// Those that are like an earlier one.
+  /// Those of them that resemble a line before the traceback.
   [[nodiscard]] int like_earlier() const {
     return like_earlier_;
   }

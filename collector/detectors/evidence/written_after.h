@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a log continues after a traceback: the exception was handled, or it ended the program.
+// Checks whether a log continues after a traceback: if it does, the program handled the exception.
 #pragma once
 
 #include "collector/detectors/evidence/tracebacks.h"
 
 namespace ddpdoctor::detectors {
 
-/// By the log alone: the rank wrote lines of its own after the traceback and the message in it.
-/// Where lines name no rank, only lines that are like earlier ones count: steps go on.
+/// The rank wrote more lines after the traceback. If the lines name no rank, only lines that
+/// resemble earlier ones count. False if the process of the rank was observed.
 bool wrote_on(const model::JobModel& job, const Traceback& traceback);
 
 }  // namespace ddpdoctor::detectors

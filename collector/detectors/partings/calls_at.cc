@@ -24,7 +24,7 @@ std::string_view name_of(Node call) {
   return callee.is(NodeKind::kAttribute) ? callee.field(Field::kAttribute).text() : callee.text();
 }
 
-/// A library's, a class's or a builtin's: what runs is told by the name.
+/// The name determines the target: a library function, a class, a `def` or a builtin.
 bool is_fixed(const program::Files& files, const program::File& file, std::size_t scope,
               Node call) {
   const std::string dotted = program::dotted_name(callee_of(call));
@@ -62,7 +62,7 @@ Node call_to(const model::JobModel& job, const model::CallSite& at, const model:
   const std::vector<Node> all = calls;
   std::erase_if(calls, [&](Node call) {
     const bool asked_for = std::any_of(all.begin(), all.end(), [call](Node outer) {
-      return callee_of(outer) == call;  // getattr(self, name)(x): the outer one runs it
+      return callee_of(outer) == call;  // getattr(self, name)(x): the outer call runs it
     });
     return asked_for || is_fixed(files, file, around.scope, call);
   });

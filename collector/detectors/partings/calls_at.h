@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls in the source, for frames that are in them.
+// Finds the call in the source that a stack frame is executing.
 #pragma once
 
 #include "collector/model/job_model.h"
@@ -7,13 +7,13 @@
 
 namespace ddpdoctor::detectors {
 
-/// The call at a frame's line that runs the function of the next frame inwards: by its name, else
-/// the only one there that no library and no `def` of a plain name answers for. No node where
-/// several could.
+/// The call at the frame's line that runs the function of the next inner frame. It is found by the
+/// name of that function; otherwise it is the only call there whose target the source does not fix.
+/// Returns no node if several calls qualify.
 program::Node call_to(const model::JobModel& job, const model::CallSite& at,
                       const model::CallSite& next);
 
-/// The expression is reached through the first parameter of the method around the line.
+/// The expression starts with the first parameter (`self`) of the method around the line.
 bool is_of_receiver(const program::SourceText& lines, int line, program::Node expression);
 
 }  // namespace ddpdoctor::detectors

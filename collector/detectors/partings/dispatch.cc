@@ -26,16 +26,16 @@ using program::NodeKind;
 using program::Origin;
 using program::Source;
 
-constexpr std::size_t kMostOutward = 6;  // frames from the call to where its receiver came from
+constexpr std::size_t kMostOutward = 6;  // frames searched outwards for the origin of the receiver
 
-/// A frame of one side with the function that it calls, and the frames around it.
+/// A frame of one side, the function that it calls, and the frames around it.
 struct Step {
   const model::CallSite& at;
   const model::CallSite& next;
   Path callers;  // innermost first
 };
 
-/// Of one side from the fork inwards; the innermost frame makes the collective itself.
+/// The frames of one side from the fork inwards; the innermost one calls the collective.
 std::vector<Step> steps_of(const Path& path, const Path& below) {
   std::vector<Step> out;
   for (std::size_t i = below.size(); i >= 1 && i < path.size(); --i) {
@@ -50,8 +50,8 @@ bool same_function(const model::CallSite& a, const model::CallSite& b) {
   return a.file == b.file && a.function == b.function;
 }
 
-/// Between the function that was reached and the collective, each rank decides by its own data:
-/// ranks that run the same function may have diverged there.
+/// A branch between the called function and the collective depends on the rank's own data: ranks
+/// that run the same function may have diverged there.
 bool decides_below(const model::JobModel& job, const Path& below, std::size_t inner) {
   for (std::size_t i = 0; i < inner && i < below.size(); ++i) {
     const auto& lines = lines_of(job, below[i].file);
@@ -65,7 +65,7 @@ bool decides_below(const model::JobModel& job, const Path& below, std::size_t in
   return false;
 }
 
-/// The function around a line, where it is defined.
+/// The definition of the function around a line.
 model::CallSite defined_at(const model::JobModel& job, const model::CallSite& inside) {
   const program::SourceIndex& index = program::index_of(lines_of(job, inside.file));
   if (index.empty()) {
@@ -86,7 +86,7 @@ model::CallSite known_place(const model::JobModel& job, const model::CallSite& r
   for (const auto& [path, lines] : job.sources) {
     if (base::file_name(path) == base::file_name(reached.file) && lines.contains(reached.line)) {
       if (found.known()) {
-        return {};  // two files of that name
+        return {};  // two files have that name
       }
       found = {.file = path, .line = reached.line, .function = reached.function};
     }
@@ -94,7 +94,7 @@ model::CallSite known_place(const model::JobModel& job, const model::CallSite& r
   return found;
 }
 
-/// It makes this collective itself.
+/// The function calls this collective in its own body.
 bool makes(const model::JobModel& job, const model::CallSite& function,
            std::string_view operation) {
   const auto& lines = lines_of(job, function.file);
@@ -111,7 +111,8 @@ bool makes(const model::JobModel& job, const model::CallSite& function,
   });
 }
 
-/// What the callee comes from; through the receiver of a method to the call that passed it.
+/// The origin of the callee. If its receiver is `self`, follows the callers to the call that passed
+/// the object.
 Origin origin_of_callee(const model::JobModel& job, const Step& step, Node call) {
   Origin found;
   model::CallSite at = step.at;
@@ -146,7 +147,7 @@ void put_choice(const model::JobModel& job, Dispatch& out) {
   const auto& chain = out.origin.chain;
   const auto chooses = [](const program::OriginStep& one) { return one.chooses; };
   auto chose = std::find_if(chain.begin(), chain.end(), chooses);
-  // The key of a table, and what chose the key.
+  // A table is chosen by its key: use the line that chose the key.
   while (chose != chain.end() && std::next(chose) != chain.end() && chooses(*std::next(chose))) {
     ++chose;
   }
@@ -175,8 +176,8 @@ model::ReachedBy::Function on_side(const model::ReachedBy& reached, const model:
 
 enum class Read { kNothing, kSame, kDiffers, kDiffersNow };
 
-/// Whether a function was reached on both sides; `out` says what was, in a loop over callbacks on
-/// either.
+/// Compares the functions that the call reached on both sides. Sets `out.instead`, and `out.runs`
+/// if the call is in a loop over callbacks.
 Read read_values(const model::JobModel& job, const Step& step, const model::RankSet& callers,
                  const model::RankSet& others, Node call, Dispatch& out) {
   const std::string callee = call.field(program::Field::kFunction).one_line();
@@ -202,7 +203,8 @@ Read read_values(const model::JobModel& job, const Step& step, const model::Rank
   return Read::kNothing;
 }
 
-/// Several functions have the name that is called, or it is called by no fixed name.
+/// The source does not determine the callee: not exactly one function has the called name, or the
+/// callee is not an attribute.
 bool may_be_several(const model::JobModel& job, Node call) {
   const Node callee = program::without_parentheses(call.field(program::Field::kFunction));
   if (!callee.is(NodeKind::kAttribute)) {
@@ -223,8 +225,7 @@ std::string plain(std::string_view function) {
   return std::string(local == function.npos ? function : function.substr(local + 9));
 }
 
-/// A frame that only passes a call on to the function that it was given; functools.partial and
-/// functools.wraps among them.
+/// The frame only calls a function that it was given, as functools.partial and functools.wraps do.
 bool passes_on(const model::Frame& frame) {
   return frame.language != model::Language::kPython || frame.file.ends_with("/functools.py") ||
          only_wraps(frame);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call line that ran different functions: a table gives each rank its own class, only some
-// ranks have a callback, or a test of the rank replaced a function. The line is the same on all
-// ranks; the choice of its receiver decides which ranks make the collective.
+// Finds a call that runs different functions on different ranks: a table gives each rank its own
+// class, only some ranks have a callback, or `if rank == …` replaced a function. All ranks run the
+// same line; whichever line chose the function decides which ranks call the collective.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@ namespace ddpdoctor::detectors {
 
 struct Dispatch {
   model::CallSite call;      // the line that both sides run
-  std::string callee;        // as it is written there: "self.part.close"
-  std::string runs;          // the function that makes the collective: "Archivist.close"
+  std::string callee;        // as written there: "self.part.close"
+  std::string runs;          // the function that calls the collective: "Archivist.close"
   std::string instead;       // the function on the other side; empty: unknown
   model::CallSite other{};   // where `instead` is defined
-  bool of_odd = true;        // the odd ranks make the collective; not exchanged by turn()
-  bool by_value = false;     // read from the memory of both sides
-  bool by_stack = false;     // both sides are in the call, in different functions
+  bool of_odd = true;        // the odd ranks call the collective; turn() does not swap it
+  bool by_value = false;     // both functions were read from memory
+  bool by_stack = false;     // both sides are inside the call, in different functions
   program::Origin origin{};  // of the choice
   model::CallSite chosen{};  // the line that chose
   std::string chosen_by{};   // the condition, key or assignment at that line
@@ -33,8 +33,8 @@ std::optional<Dispatch> dispatch_of(const graph::Examination& examination, const
 
 enum class ChosenBy { kRank, kAnything };
 
-/// Sets the cause if a dispatch explains the divergence; returns false if none does. kRank: only a
-/// dispatch that was observed on both sides and that a test of the rank chose.
+/// Sets the cause if a dispatch explains the divergence; otherwise returns false. kRank accepts
+/// only a dispatch that was observed on both sides and that depends on the rank.
 bool read_dispatch(const graph::Examination& examination, Explanation& explanation,
                    ChosenBy chosen_by);
 

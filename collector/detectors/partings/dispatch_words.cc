@@ -18,7 +18,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Without the place: "Plain.close" of "Plain.close (parts.py:18)".
+/// The name without its line: "Plain.close" of "Plain.close (parts.py:18)".
 std::string name_of(const std::string& reached) {
   return reached.starts_with('[') ? reached : reached.substr(0, reached.rfind(" ("));
 }
@@ -31,7 +31,7 @@ const Side& other_of(const Explanation& explanation) {
   return explanation.branch->leads_to_ours ? explanation.parting.rest : explanation.parting.odd;
 }
 
-/// "Archivist.close on rank 0 and Plain.close on ranks 1-3".
+/// For example "Archivist.close on rank 0 and Plain.close on ranks 1-3".
 std::string who_runs(const Explanation& explanation) {
   const Dispatch& dispatch = *explanation.dispatch;
   const std::string runs =
@@ -46,12 +46,12 @@ std::string verb_of(const Dispatch& dispatch) {
   return dispatch.runs.starts_with('[') ? "runs" : "is";
 }
 
-/// "`number == 0` (parts.py:34)".
+/// For example "`number == 0` (parts.py:34)".
 std::string chosen(const Dispatch& dispatch) {
   return fmt::format("{} ({})", in_backquotes(dispatch.chosen_by), line_of(dispatch.chosen));
 }
 
-/// The end of the slice, when another line than the choice says it.
+/// Adds the line where the origin of the choice ends, if it is a different line.
 void add_origin(const Dispatch& dispatch, Finding& finding) {
   const auto& chain = dispatch.origin.chain;
   if (dispatch.origin.source <= program::Source::kUnknown || chain.empty() ||
@@ -99,7 +99,7 @@ std::string fix_of(const Explanation& explanation) {
 
 void add_dispatch(const Explanation& explanation, Finding& finding) {
   const Dispatch& dispatch = *explanation.dispatch;
-  // Values that were read are shown next to the line.
+  // The report shows values that were read next to the line.
   finding.locations.push_back(
       location(dispatch.call, {},
                dispatch.by_value

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a call that ran different functions.
+// Words the report of a call that runs different functions on different ranks.
 #pragma once
 
 #include "collector/detectors/finding.h"
@@ -7,10 +7,10 @@
 
 namespace ddpdoctor::detectors {
 
-/// The call line, the line that chose, and the function on the other side.
+/// Adds the locations: the call, the line that chose the function, and the other side's function.
 void add_dispatch(const Explanation& explanation, Finding& finding);
 
-/// Summary, fix and evidence.
+/// Sets the summary and the fix, and adds evidence.
 void tell_dispatch(const graph::Examination& examination, const Explanation& explanation,
                    Finding& finding);
 

@@ -26,7 +26,7 @@ model::RankSet ranks_of(const model::Fact& fact) {
   return out;
 }
 
-/// Of what was said ("…; the longer ones will hang in the last step") what was seen.
+/// The observed part of a warning, without its forecast: the text before the first "; ".
 std::string seen_in(const model::Fact& fact) {
   const std::string said = fact.text("summary").value_or("");
   return said.substr(0, said.find("; "));
@@ -36,7 +36,7 @@ Finding finding_of(const graph::Examination& examination, const model::Fact& fac
                    const Forsaken& call) {
   Finding finding;
   finding.kind = "uneven-inputs";
-  finding.confidence = Confidence::kCertain;  // the loops' lengths, and the calls
+  finding.confidence = Confidence::kCertain;  // both the lengths and the calls were observed
   finding.culprits = call.missing;
   finding.waiting = call.ranks;
   const std::string name = call_name(examination.job, call.operation, call.group, call.sequence);

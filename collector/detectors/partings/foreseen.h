@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that has ended as it was said to end while it ran: what it failed with is a consequence.
+// Explains the failure of a job by a warning that ddpdoctor gave while the job ran.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace ddpdoctor::detectors {
 
-/// The ranks with fewer steps never reached the call in which those with more failed.
+/// Ranks with fewer steps never reached the call in which ranks with more steps failed.
 std::optional<Finding> foreseen_uneven(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

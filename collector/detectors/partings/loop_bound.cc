@@ -17,7 +17,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// One value on each side, by any function that holds a thing of this name.
+/// The value of the odd ranks and that of the rest, from any function that has this name on all
+/// ranks of both sides.
 std::optional<std::pair<std::string, std::string>> values_of(const model::JobModel& job,
                                                              std::string_view name,
                                                              const Parting& parting) {

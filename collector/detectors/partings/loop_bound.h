@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound of a loop over a range that is not the same number on all ranks: a step that each rank
-// read from its own checkpoint, a length of its own file.
+// Finds the bound of a `for … in range(…)` that differs between ranks: a step that each rank read
+// from its own checkpoint, or the length of its own file.
 #pragma once
 
 #include <optional>
@@ -12,17 +12,17 @@
 namespace ddpdoctor::detectors {
 
 struct LoopBound {
-  std::string name;        // as the header calls it: "start"
-  std::string values{};    // "4 on rank 1, 2 on rank 0"; empty = not read
-  std::string_view of{};   // "file system": what of the rank's own it comes from; empty = unknown
-  model::CallSite from{};  // the line where the slice ends; unknown where it has one line only
+  std::string name;        // as written in the header: "start"
+  std::string values{};    // "4 on rank 1, 2 on rank 0"; empty = unknown
+  std::string_view of{};   // source of the rank's own value: "file system"; empty = unknown
+  model::CallSite from{};  // where its origin ends; unknown if that is the header itself
 };
 
-/// Of the `for` at this line; nothing where its bounds are equal, as far as that is known.
+/// The first differing bound of the `for` at this line; nothing if none is known to differ.
 std::optional<LoopBound> unlike_bound(const model::JobModel& job, const model::CallSite& header,
                                       const Parting& parting);
 
-/// The bound, its origin and what to do about it.
+/// Adds the bound, its origin and the fix.
 void tell_bound(const LoopBound& bound, Finding& finding);
 
 }  // namespace ddpdoctor::detectors

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of libraries that call one given function and decide nothing: decorators, module calls,
-// thread and process starts.
+// Recognizes library frames that only call the function they were given: decorators, module calls,
+// starts of threads and processes.
 #pragma once
 
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::detectors {
 
-/// True if the function calls the function below it exactly once.
+/// True if the frame's file has only such functions.
 bool only_wraps(const model::Frame& frame);
 
 }  // namespace ddpdoctor::detectors

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// As Horovod 0.13 – 0.28 write it (operations.cc, stall_inspector.cc). A rank that is only slow is
-// warned of, too: a warning counts while nothing but its like follows.
+// The format is that of Horovod 0.13 to 0.28 (operations.cc, stall_inspector.cc). Horovod also
+// warns of a rank that is only slow, so a warning counts only if the job wrote hardly anything else
+// after it.
 #include "collector/imports/logs/horovod_text.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ using model::Rank;
 
 constexpr std::size_t kMostRanks = 70'000;
 
-/// "allreduce.conv1.weight", "HorovodBroadcast_dense_kernel_0" → the operation that it is named by.
+/// The operation in "allreduce.conv1.weight" or "HorovodBroadcast_dense_kernel_0".
 std::string operation_named(std::string_view tensor) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames = {
       {{"llreduce", "all_reduce"},
@@ -40,7 +41,7 @@ std::string operation_named(std::string_view tensor) {
 
 struct Stall {
   std::set<Rank> missing;
-  std::string operation;  // of the first tensor that is waited with
+  std::string operation;  // of the first stalled tensor
 
   void add(std::string_view ranks, std::string_view tensor) {
     for (const std::string_view part : base::split(ranks, ',')) {
@@ -71,7 +72,7 @@ class Reading {
     ++after_;
   }
 
-  /// Nothing but a failure follows it.
+  /// The newest warning; null if the job continued after it.
   [[nodiscard]] const Stall* stall() const {
     constexpr int kFew = 3;
     return newest_.missing.empty() || (after_ > kFew && !failed_) ? nullptr : &newest_;
@@ -81,7 +82,8 @@ class Reading {
   }
 
  private:
-  /// "3: [allreduce.a, allreduce.b ...]", and in older ones "allreduce.a [missing ranks: 0, 3]".
+  /// The line lists missing ranks: "3: [allreduce.a, allreduce.b ...]", in older versions
+  /// "allreduce.a [missing ranks: 0, 3]".
   bool lists(std::string_view text) {
     if (text.starts_with("Missing ranks") || text.starts_with("Stalled ops:")) {
       return true;
@@ -120,7 +122,7 @@ void read_horovod_text(std::string_view log, model::JobModel& job) {
     return;
   }
   model::ProcessGroup group{.id = "0", .name = {}, .backend = "horovod", .ranks = {}};
-  // Who is not missing has submitted it; a subset of ranks has at least one other beside it.
+  // All ranks that are not missing have submitted it; at least one such rank exists.
   const Rank last = std::max({reading.largest(), *stall->missing.rbegin(), 1});
   for (Rank rank = 0; rank <= last; ++rank) {
     model::CollectiveCall call;

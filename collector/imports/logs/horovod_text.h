@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Horovod's stall inspector writes: the ranks that have not submitted a tensor which others
-// wait with.
+// Reads the warnings of Horovod's stall inspector: ranks that have not submitted a tensor that
+// other ranks have submitted.
 #pragma once
 
 #include <string_view>

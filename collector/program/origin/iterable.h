@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The iterable of a `for`, for the questions about it.
+// Finds the iterable of a `for` and answers questions about it.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline bool passes_on(std::string_view function) {
                               "islice", "tqdm", "trange", "prefetch", "chain"});
 }
 
-/// The `for` at a line; no node for any other statement.
+/// The `for` at a line; no node if the line has another statement.
 inline Node loop_at(const SourceIndex& index, int line) {
   const std::size_t at = index.empty() ? kNone : index.statement_at(line);
   const Node node = at == kNone ? Node() : index.statements()[at].node;
@@ -30,7 +30,7 @@ inline Node loop_at(const SourceIndex& index, int line) {
 }
 
 /// Calls `question(files, slicer, iterable, where)` for the iterable of the `for` at `line`;
-/// returns nothing if there is no `for`.
+/// returns nothing if there is no `for` at the line.
 template <typename Question>
 auto about_iterable(const SourceText& text, int line, const Sources& sources, Question question)
     -> std::optional<std::invoke_result_t<Question, const Files&, Slicer&, Node, const Where&>> {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of several origins that go into one value, and of the lines that led there.
+// Combines the origins of the parts of a value, and extends the chain of lines that shows an
+// origin.
 #include <algorithm>
 
 #include "collector/program/origin/slicer.h"
@@ -9,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostSteps = 12;     // lines shown in a chain
 constexpr std::size_t kMostVariables = 8;  // environment variables
-constexpr std::size_t kMostCallables = 6;  // functions that one value can be
+constexpr std::size_t kMostCallables = 6;  // functions that one value may hold
 
 OriginStep step_of(const File& file, Node node) {
   constexpr std::size_t kLongest = 100;
@@ -40,7 +41,7 @@ Origin stronger(Origin a, Origin b) {
   const bool second = b.source > a.source || (b.source == a.source && a.by_name && !b.by_name);
   Origin& out = second ? b : a;
   Origin& other = second ? a : b;
-  // The combination is like an option only if both parts are.
+  // The combination counts as an option only if both parts do.
   out.like_an_option =
       out.like_an_option && (other.source < Source::kUnknown || other.like_an_option);
   out.object = out.object || other.object;

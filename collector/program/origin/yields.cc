@@ -19,7 +19,7 @@ std::optional<Callee> only_generator(const std::vector<Callee>& found) {
   return generates ? std::optional(found.front()) : std::nullopt;
 }
 
-/// The function that the iteration runs.
+/// The generator function that iterating over this value runs.
 std::optional<Callee> generator_of(Node node, const Where& where, Slicer& slicer, int depth) {
   node = without_parentheses(node);
   if (!node || depth > kDeepest) {
@@ -42,7 +42,7 @@ std::optional<Callee> generator_of(Node node, const Where& where, Slicer& slicer
              : std::nullopt;
 }
 
-/// Statements of the function itself, not of functions inside it, that yield.
+/// The statements of the function that yield, without those of functions inside it.
 std::vector<Yield> yields_of(const Callee& generator) {
   std::vector<Yield> out;
   const SourceIndex& index = *generator.file->facts->index;

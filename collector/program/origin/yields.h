@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator of the user that gives a loop its items: the loop ends when the generator returns.
+// Finds the user's generator that a loop iterates over: the loop ends when the generator returns.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace ddpdoctor::program {
 
-/// A `yield` in a function of a known file. The pointers live as long as the sources.
+/// A `yield` in a function of a known file. The pointers are valid as long as the sources exist.
 struct Yield {
   const std::string* file = nullptr;
   const SourceText* text = nullptr;
   int line = 0;
-  std::string function;  // as frames show it
+  std::string function;  // name as in stack frames
 };
 
-/// The yields behind the `for` at `line`: `for x in self.steps()`, `for x in Stream(path)` whose
-/// `__iter__` is a generator, also inside `enumerate` or `tqdm`. Empty if the iterable is not a
-/// generator of the user, or if several functions may run.
+/// The yields of the generator that the `for` at `line` iterates over: `self.steps()`, or
+/// `Stream(path)` with a generator as `__iter__`, also inside `enumerate` or `tqdm`. Empty if the
+/// iterable is not a generator of the user, or if several functions may run.
 std::vector<Yield> yields_behind(const SourceText& text, int line, const Sources& sources);
 
 }  // namespace ddpdoctor::program

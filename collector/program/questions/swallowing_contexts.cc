@@ -11,7 +11,8 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// `return True`, `return issubclass(…)`; not `return`, `return None`, `return False`.
+/// True for `return True` and `return issubclass(…)`; false for `return`, `return None` and
+/// `return False`.
 bool may_return_true(const Callee& exit) {
   const SourceIndex& index = *exit.file->facts->index;
   const auto all = index.statements_of(exit.function());
@@ -34,7 +35,7 @@ bool is_context_manager(const Callee& generator, const Files& files) {
          });
 }
 
-/// The exception is raised at the `yield`.
+/// A `yield` is inside a `try` that catches: Python raises the exception at the `yield`.
 bool catches_at_its_yield(const Callee& manager) {
   const SourceIndex& index = *manager.file->facts->index;
   const auto all = index.statements_of(manager.function());

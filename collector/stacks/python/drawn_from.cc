@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generators behind the loops of a frame: what a loop goes over is often wrapped.
+// Finds the generators that the loops of a frame iterate over, also inside wrappers such as zip.
 #include "collector/stacks/python/generators.h"
 #include "collector/stacks/python/iterators.h"
 
@@ -38,7 +38,7 @@ void IterationReader::add_generators(RemoteAddress iterator, int depth,
   } else if (type.ends_with("_SingleProcessDataLoaderIter")) {
     const auto fetcher = objects_.attribute(iterator, "_dataset_fetcher");
     const auto items = fetcher ? objects_.attribute(*fetcher, "dataset_iter") : std::nullopt;
-    go_on(items.value_or(0));  // of an iterable dataset
+    go_on(items.value_or(0));  // set only for an IterableDataset
   }
 }
 

@@ -27,7 +27,7 @@ JobBuilder& reads_pipe(JobBuilder& builder, model::Rank rank, std::vector<std::s
                       rank, pid_of(rank));
 }
 
-/// Rank 1 reads from a queue; its child has ended like this.
+/// Rank 1 reads from a queue; its child has ended with `exit`.
 JobBuilder story(model::Exit exit, std::vector<std::string> enders = {std::to_string(pid_of(1))}) {
   JobBuilder builder = job().ranks(2).stack(kAll, kInBarrier).stack(1, kInGet);
   builder.process({.role = model::Role::kDataLoaderWorker,
@@ -87,7 +87,7 @@ TEST(DeadChild, IsSilentWithoutADeadChildOrWhileTheRankWaitsForOthers) {
   EXPECT_TRUE(asked(kKind, waits.build()).empty());
 }
 
-/// Each of `failed` has a child that failed; rank 1 polls for a file.
+/// Each rank in `failed` has a child that failed; rank 1 polls for a file.
 JobBuilder polling(const model::RankSet& failed) {
   JobBuilder builder = job().ranks(2).stack(kAll, kInBarrier);
   builder.source("/srv/prep.py",
@@ -106,7 +106,7 @@ TEST(DeadChild, KnowsAPollForWhatAChildShouldHaveMade) {
   const auto findings = asked(kKind, polling({1}).build());
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
-  EXPECT_TRUE(asked(kKind, polling({0, 1}).build()).empty());  // rank 0 continued without its own
+  EXPECT_TRUE(asked(kKind, polling({0, 1}).build()).empty());  // rank 0 continued without its child
   EXPECT_TRUE(asked(kKind, polling({0}).build()).empty());
 }
 

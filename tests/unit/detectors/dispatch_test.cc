@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line calls another function on some ranks: who chose it is the cause, whatever it is called.
+// One line calls a different function on some ranks: the line that chose the function is the cause,
+// whatever its names are.
 #include <algorithm>
 #include <string>
 

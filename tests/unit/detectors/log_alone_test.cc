@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a log says when it is all there is.
+// Findings of a job of which only a log is known.
 #include <string>
 
 #include "tests/unit/detectors/asked.h"

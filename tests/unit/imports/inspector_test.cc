@@ -23,7 +23,7 @@ std::string line(int rank, std::string_view id, int size, std::string_view opera
 TEST(Inspector, NumbersTheCallsOfTheLargestCommunicator) {
   const std::string text = line(2, "0xa", 8, "AllReduce", 5) + line(0, "0xb", 2, "AllReduce", 9) +
                            line(2, "0xa", 8, "AllGather", 0) + line(2, "0xa", 8, "AllReduce", 6) +
-                           R"({"header":{"id":"0xa")";  // the process was killed
+                           R"({"header":{"id":"0xa")";  // cut off: the process was killed
   ASSERT_TRUE(is_inspector(text, "x"));
   const auto job = read_inspector(text, "x");
   ASSERT_TRUE(job);
@@ -36,7 +36,7 @@ TEST(Inspector, NumbersTheCallsOfTheLargestCommunicator) {
   EXPECT_EQ(job->collectives[2].sequence, 8);
   EXPECT_EQ(job->collectives[2].state, model::CallState::kCompleted);
   EXPECT_NEAR(job->collectives[2].time.value_or(0), 1752867229.235, 0.001);
-  EXPECT_EQ(job->coverage.warnings.size(), 1U);  // of two communicators one is read
+  EXPECT_EQ(job->coverage.warnings.size(), 1U);  // one of two communicators is read
 }
 
 TEST(Inspector, WithoutACommunicatorNothingIsSaid) {

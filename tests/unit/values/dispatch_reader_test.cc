@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that calls reach, over every interpreter found: the program says beside each which.
+// Functions that calls run, with every installed interpreter. Comments in the program name the
+// expected function of each call.
 #include <algorithm>
 #include <string>
 #include <vector>

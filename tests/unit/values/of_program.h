@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A blocked program of tests/support, and the values that are read from it.
+// Runs a program of tests/support until it blocks, and reads values from it.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace ddpdoctor::values {
 
-/// By line: the text after "-> ", for Python 3.`minor`.
+/// Maps each line to the expected text after "# -> ", for Python 3.`minor`.
 inline std::map<int, std::string> expected_of(const std::string& program, int minor) {
   std::map<int, std::string> out;
   std::ifstream file(program);
