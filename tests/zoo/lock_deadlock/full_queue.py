@@ -14,7 +14,7 @@ healthy = "--healthy" in sys.argv
 class Replay:
     def __init__(self, slow):
         self.mutex = threading.Lock()
-        self.incoming = queue.Queue(maxsize=4)
+        self.incoming = queue.Queue(maxsize=4 if slow else 0)  # without a bound, a busy machine cannot fill it
         self.count = 0
         self.slow = slow
         threading.Thread(target=self.index, daemon=True).start()
