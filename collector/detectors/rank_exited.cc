@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/vanished.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/mpi_partings.h"
+#include "collector/detectors/partings/swallowed.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/dependence.h"
@@ -210,6 +211,11 @@ Findings after_the_end(const graph::Examination& examination, model::RankSet lef
     finding.fix = status ? search_for_exit(said(finding.culprits), *status)
                          : "Give every rank the same number of steps (drop_last, "
                            "DistributedSampler, Join), or broadcast that one rank is finished.";
+    const model::CollectiveCall* waited =
+        examination.history.last(forsaken.group, forsaken.ranks.front());
+    if (!status && waited != nullptr) {
+      finding.fix += or_swallowed(examination.job, graph::callers_of(*waited)).value_or("");
+    }
     return {std::move(finding)};
   }
   return {};

@@ -148,10 +148,9 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   } else if (const auto bound = unlike_bound(examination.job, explanation.loop->where, parting)) {
     tell_bound(*bound, finding);
   }
-  if (const auto around = what_may_swallow(examination.job, parting.rest.path)) {
+  if (const auto around = or_swallowed(examination.job, parting.rest.path)) {
     finding.confidence = at_most(finding.confidence, Confidence::kLikely);
-    finding.fix += fmt::format(
-        " Or check {}: an exception that one rank swallowed there also skips its call.", *around);
+    finding.fix += *around;
   }
   doubt_steps(examination.job, explanation, finding);
   if (may_be_equal_steps(examination, explanation)) {

@@ -101,6 +101,15 @@ Newcomer newcomer_in_one_line(const graph::Examination& examination,
   if (others < kHabit) {
     return Newcomer::kNeither;
   }
+  const auto usual = [&before](const model::CollectiveCall& one) {
+    return std::any_of(before.begin(), before.end(), [&one](const Calls& calls) {
+      return std::any_of(calls.begin(), calls.end(),
+                         [&one](const auto* call) { return same_kind(*call, one); });
+    });
+  };
+  if (!usual(odd) || !usual(rest)) {
+    return Newcomer::kNeither;  // one call with another type than ever
+  }
   // The longest stretch of last calls that was followed by only one of the two kinds.
   for (std::size_t length = kLongestRhythm; length >= 1; --length) {
     const auto followed = followers(before, length, odd, rest);

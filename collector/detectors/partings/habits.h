@@ -14,8 +14,8 @@ enum class Newcomer { kNeither, kOdd, kRest };
 /// side's call before; or if the records do not start at the first call.
 Newcomer newcomer(const graph::Examination& examination, const Parting& parting);
 
-/// The same for two calls of one line that makes calls of several kinds through a library: the new
-/// one is of a kind that never followed calls like the last ones.
+/// The same for two calls of one line that makes calls of several kinds through a library, both of
+/// which came before: the new one is of a kind that never followed calls like the last ones.
 Newcomer newcomer_in_one_line(const graph::Examination& examination,
                               const model::CollectiveCall& odd, const model::CollectiveCall& rest);
 

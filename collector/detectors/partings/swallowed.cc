@@ -77,7 +77,7 @@ bool misses_its_thread(const graph::Examination& examination, model::Rank rank) 
   });
 }
 
-std::optional<std::string> what_may_swallow(const model::JobModel& job, const Path& path) {
+std::optional<std::string> or_swallowed(const model::JobModel& job, const Path& path) {
   for (const model::CallSite& site : path) {
     const auto clauses =
         program::swallowing_clauses(lines_of(job, site.file), site.line, job.sources);
@@ -86,9 +86,9 @@ std::optional<std::string> what_may_swallow(const model::JobModel& job, const Pa
     }
     model::CallSite where = site;
     where.line = clauses.front().line;
-    return clauses.front().kind == program::BlockKind::kWith
-               ? fmt::format("`{}` ({})", clauses.front().text, place(where))
-               : "a try";
+    return fmt::format(
+        " Or check `{}` ({}): an exception that one rank swallowed there also skips its call.",
+        clauses.front().text, place(where));
   }
   return std::nullopt;
 }

@@ -21,8 +21,8 @@ std::optional<Traceback> swallowed_exception(const graph::Examination& examinati
 bool misses_its_thread(const graph::Examination& examination, model::Rank rank);
 
 /// The call of the others is in a try whose except clause lets the program continue, or in `with
-/// suppress(…)`: an exception there skips the call. Returns "a try", or the with and its line;
-/// nothing if there is neither.
-std::optional<std::string> what_may_swallow(const model::JobModel& job, const Path& path);
+/// suppress(…)`: an exception there skips the call. The sentence that names this line, for the end
+/// of a fix; nothing if there is no such line.
+std::optional<std::string> or_swallowed(const model::JobModel& job, const Path& path);
 
 }  // namespace ddpdoctor::detectors

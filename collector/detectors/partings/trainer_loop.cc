@@ -272,7 +272,8 @@ bool read_omitted_batch(const graph::Examination& examination, Explanation& expl
 }
 
 /// Records without stacks: one side makes a call that never came at this place in a step before,
-/// the other continues as in each step, and the user's code can ask the trainer to stop.
+/// and the other continues as in each step: because the user's code asked the trainer to stop, if a
+/// known source does.
 bool read_recorded_stop(const graph::Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
   const Newcomer who =
@@ -280,8 +281,7 @@ bool read_recorded_stop(const graph::Examination& examination, Explanation& expl
               parting.rest.call != nullptr
           ? newcomer_in_one_line(examination, *parting.odd.call, *parting.rest.call)
           : Newcomer::kNeither;
-  auto stop = who == Newcomer::kNeither ? std::nullopt : own_stop(examination.job);
-  if (!stop) {
+  if (who == Newcomer::kNeither) {
     return false;
   }
   if (who == Newcomer::kRest) {
@@ -289,8 +289,8 @@ bool read_recorded_stop(const graph::Examination& examination, Explanation& expl
   }
   explanation.parting.tie = false;
   explanation.parting.settled = true;
-  explanation.branch = std::move(stop);
-  explanation.otherwise = kOrData;
+  explanation.branch = own_stop(examination.job);
+  explanation.otherwise = explanation.branch ? kOrData : std::string_view();
   explanation.cause = Cause::kDivergent;
   return true;
 }

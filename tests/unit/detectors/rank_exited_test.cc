@@ -41,6 +41,25 @@ TEST(RankExited, NamesAStatusThatNoExceptionHas) {
   EXPECT_TRUE(asked("rank-raised", told).empty());
 }
 
+TEST(RankExited, NamesTheExceptThatMayHaveSkippedTheLastStep) {
+  const auto told = [](const std::string& clause) {
+    JobBuilder story = job().ranks(2).exited(1, 0).exited(0, 1).ended();
+    story.source("/srv/train.py",
+                 "def run(steps):\n  for step in steps:\n    try:\n"
+                 "      dist.all_reduce(work(step))\n    except " +
+                     clause + ":\n      lost += 1\n");
+    story.all_reduce(kAll, 1, 10, "run@/srv/train.py:4");
+    story.all_reduce(0, 2, 10, "run@/srv/train.py:4");
+    return asked("rank-exited", story.build());
+  };
+  const auto findings = told("Overflow");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].fix.find("`except Overflow` (train.py:5, run): an exception"),
+            std::string::npos)
+      << findings[0].fix;
+  EXPECT_EQ(told("StopIteration").at(0).fix.find("an exception"), std::string::npos);
+}
+
 TEST(RankExited, LeavesAnExceptionToRankRaised) {
   const auto told = ended_between_calls(1).build();
   EXPECT_TRUE(asked("rank-exited", told).empty());

@@ -308,8 +308,8 @@ TEST(TrainerLoop, IsPartedByAHookWhoseFunctionTheRankChose) {
 }
 
 /// Hugging Face without stacks: every call comes from one line. Two numbers are gathered after each
-/// third step; rank 1 gathers one after the first.
-model::JobModel from_one_line(const std::string& stop) {
+/// third step; rank 1 gathers one of type `last` after the first.
+model::JobModel from_one_line(const std::string& stop, const std::string& last = "float32") {
   const std::string line = "<module>@/srv/train.py:9";
   JobBuilder builder = job();
   builder.ranks(2).source(
@@ -338,7 +338,7 @@ model::JobModel from_one_line(const std::string& stop) {
   }
   ++sequence;
   gather(0, "int64");
-  gather(1, "float32");
+  gather(1, last);
   return builder.build();
 }
 
@@ -350,7 +350,12 @@ TEST(TrainerLoop, IsLeftByARankWhoseCallNeverCameThereBefore) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
   EXPECT_EQ(findings[0].locations.back().line, 3);
   EXPECT_TRUE(asked("mismatched-dtype", own).empty());
-  EXPECT_EQ(asked("mismatched-dtype", from_one_line("    pass\n    pass")).size(), 1U);
+  const model::JobModel unknown = from_one_line("    pass\n    pass");
+  EXPECT_EQ(asked("divergent-branch", unknown).at(0).culprits, model::RankSet({1}));
+  EXPECT_TRUE(asked("mismatched-dtype", unknown).empty());
+  const model::JobModel cast = from_one_line("    pass\n    pass", "float16");
+  EXPECT_EQ(asked("mismatched-dtype", cast).size(), 1U);
+  EXPECT_TRUE(asked("divergent-branch", cast).empty());
 }
 
 }  // namespace
