@@ -196,7 +196,7 @@ const Detector rendezvous_incomplete{
 
 Why: WORLD_SIZE counts more ranks than were started: a node is missing, a process died before it got there, or --nnodes is too large.
 
-How ddpdoctor knows: there are fewer ranks than the world size that they were given, and all of them are in the rendezvous. Before
+How ddpdoctor knows: some ranks of the world size have no process, others are in the rendezvous, and no rank has passed it. Before
 torchrun has started ranks: torchrun itself waits for other nodes (--nnodes), or its agents got different --rdzv-id or endpoints. Or
 init_process_group got different addresses or files.
 

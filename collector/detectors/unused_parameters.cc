@@ -276,8 +276,9 @@ Why: DistributedDataParallel reduces gradients in buckets and starts a bucket wh
 not take a branch of the model, some parameters get no gradient, so this rank never reduces their bucket. The other ranks have started
 that reduction and wait.
 
-How ddpdoctor knows: some ranks wait for a bucket in backward; the remaining rank is at a later call of the same loop, no condition in
-your source explains this difference, and its records lack the bucket.
+How ddpdoctor knows: some ranks wait for a bucket in backward; another rank is in a different call. The records of its reducer show
+parameters without a gradient, or no condition in your source explains the difference and no record shows that all gradients were
+ready. Or a log contains the error.
 
 Fix: pass find_unused_parameters=True, or use all parameters in every step.
 

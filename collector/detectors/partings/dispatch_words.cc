@@ -38,7 +38,7 @@ std::string who_runs(const Explanation& explanation) {
       fmt::format("{} on {}", name_of(dispatch.runs), said(caller_of(explanation).ranks));
   const std::string others = said(other_of(explanation).ranks);
   return dispatch.instead.empty()
-             ? fmt::format("{} and something else on {}", runs, others)
+             ? fmt::format("{} and a different function on {}", runs, others)
              : fmt::format("{} and {} on {}", runs, name_of(dispatch.instead), others);
 }
 
@@ -74,14 +74,14 @@ std::string fix_of(const Explanation& explanation) {
     const std::string why = dispatch.chosen.known()
                                 ? fmt::format("; {} chooses it by the rank", chosen(dispatch))
                                 : std::string();
-    return fmt::format("Call {} in every function that {} can be, or in none of them{}.",
+    return fmt::format("Call {} in every function that {} can run, or in none of them{}.",
                        caller_of(explanation).operation, call, why);
   }
   const auto& variables = dispatch.origin.variables;
   if (!variables.empty()) {
     return fmt::format(
         "Give every rank the same {}, or read it on rank 0 and broadcast it: it "
-        "decides what {} is.",
+        "decides which function {} runs.",
         variables.front(), call);
   }
   return dispatch.chosen.known()
@@ -91,7 +91,7 @@ std::string fix_of(const Explanation& explanation) {
                    call, chosen(dispatch))
              : fmt::format(
                    "Choose the same function for {} on every rank, or call {} in every "
-                   "function that it can be.",
+                   "function that it can run.",
                    call, caller_of(explanation).operation);
 }
 
@@ -106,7 +106,7 @@ void add_dispatch(const Explanation& explanation, Finding& finding) {
                    ? std::string("runs different functions")
                    : fmt::format("this call {} {}", verb_of(dispatch), who_runs(explanation))));
   if (dispatch.chosen.known() && !graph::same_line(dispatch.chosen, dispatch.call)) {
-    finding.locations.push_back(location(dispatch.chosen, {}, "chooses what it is"));
+    finding.locations.push_back(location(dispatch.chosen, {}, "chooses the function"));
   }
   if (dispatch.other.known()) {
     finding.locations.push_back(

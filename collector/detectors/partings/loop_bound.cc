@@ -97,7 +97,7 @@ void tell_bound(const LoopBound& bound, Finding& finding) {
   finding.fix = fmt::format(
       "Start and end this loop at the same step on every rank: `{}` comes{}{}. Take it from rank "
       "0 (broadcast_object_list), or the minimum by all_reduce.",
-      bound.name, own.empty() ? " from a line that ranks answer differently" : own, at);
+      bound.name, own.empty() ? " from a line that gives ranks different values" : own, at);
   if (bound.from.known()) {
     finding.locations.push_back(
         location(bound.from, {}, fmt::format("`{}` comes from here", bound.name)));
