@@ -74,40 +74,43 @@ std::optional<pid_t> creator_in_name(std::string_view name) {
   return pid && *pid > 0 && rest.find('_') != std::string_view::npos ? pid : std::nullopt;
 }
 
-/// The maps of the job's processes, read only if there are segments.
+/// Which processes of the job map or have opened each segment. Their maps are read once, and only
+/// if there are segments.
 class Users {
  public:
   explicit Users(const Scene& scene) : scene_(scene) {}
 
-  std::set<pid_t> of(const std::string& name) {
-    std::set<pid_t> users;
-    for (const JobProcess& process : scene_.context.job().processes) {
-      if (maps_of(process.row.pid).find("/dev/shm/" + name + "\n") != std::string::npos) {
-        users.insert(process.row.pid);
+  const std::set<pid_t>& of(const std::string& name) {
+    if (!known_) {
+      known_ = true;
+      for (const JobProcess& process : scene_.context.job().processes) {
+        add_mapped_by(process.row.pid);
+        for (const Descriptor& one : scene_.context.descriptors().of(process.row.pid)) {
+          if (!one.deleted && one.link.starts_with(kFolder)) {
+            pids_[one.link.substr(kFolder.size())].insert(process.row.pid);
+          }
+        }
       }
     }
-    for (const JobProcess& process : scene_.context.job().processes) {
-      const auto& open = scene_.context.descriptors().of(process.row.pid);
-      if (std::any_of(open.begin(), open.end(), [&name](const Descriptor& one) {
-            return !one.deleted && one.link == "/dev/shm/" + name;
-          })) {
-        users.insert(process.row.pid);
-      }
-    }
-    return users;
+    return pids_[name];
   }
 
  private:
-  const std::string& maps_of(pid_t pid) {
-    const auto known = maps_.find(pid);
-    return known != maps_.end()
-               ? known->second
-               : maps_.emplace(pid, read_file(proc_path(pid, "maps"), kLargeFile).value_or(""))
-                     .first->second;
+  static constexpr std::string_view kFolder = "/dev/shm/";
+
+  /// Deleted segments keep " (deleted)" behind their names and are none of the named ones.
+  void add_mapped_by(pid_t pid) {
+    const std::string maps = read_file(proc_path(pid, "maps"), kLargeFile).value_or("");
+    for (std::size_t at = maps.find(kFolder); at != std::string::npos;
+         at = maps.find(kFolder, at)) {
+      at += kFolder.size();
+      pids_[maps.substr(at, maps.find('\n', at) - at)].insert(pid);
+    }
   }
 
   const Scene& scene_;
-  std::map<pid_t, std::string> maps_;
+  std::map<std::string, std::set<pid_t>> pids_;  // by the segment's name
+  bool known_ = false;
 };
 
 void add_segment(const Scene& scene, const JobProcess& process, const Segment& segment,
@@ -130,7 +133,7 @@ void add_segment(const Scene& scene, const JobProcess& process, const Segment& s
     fact.pid = outer;
     fact.rank = member == nullptr ? std::nullopt : member->rank;
   }
-  const auto mapped_by = users.of(segment.name);
+  const std::set<pid_t>& mapped_by = users.of(segment.name);
   fact.fields["mapped_by"] = pid_list(mapped_by);
   fact.fields["in_use"] = !mapped_by.empty();
   facts.push_back(std::move(fact));
