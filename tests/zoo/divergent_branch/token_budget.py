@@ -27,7 +27,7 @@ class Budget:
 
 
 def parts(rank, count):
-    sizes = [8, 8, 4] if rank == 0 or HEALTHY else [4, 4, 4]
+    sizes = [4, 4, 4] if rank == 1 and not HEALTHY else [8, 8, 4]
     for number in range(count):
         yield torch.randn(sizes[number % 3], 4)
 
