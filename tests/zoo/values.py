@@ -65,7 +65,7 @@ def main():
     count = {"yes": 0, "now": 0, "no": 0}
     for folder, case in cases(sys.argv[1:], False, "attach"):
         label = f"{folder}/{case['script']}"
-        if case["kind"] not in DECIDED or case.get("healthy_only") or missing_need(case):
+        if case["kind"] not in DECIDED or not label.endswith(".py") or case.get("healthy_only") or missing_need(case):
             continue
         finding = finding_on(folder, case)
         places = list(shown(finding))
