@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# A folder that is a layer is one static library: ddpdoctor_layer(stacks SOURCES a.cc b.cc USES base [PRECOMPILED set of headers]
-# [ALONE files that share no unit with others, see unity.cmake]).
+# A folder that is a layer is one static library: ddpdoctor_layer(stacks SOURCES a.cc b.cc USES base [PRECOMPILED set of headers]).
 # cmake/layers.txt says what a folder may include; `./dev lint` checks it.
 function(ddpdoctor_layer name)
-  cmake_parse_arguments(arg "" "PRECOMPILED" "SOURCES;USES;ALONE" ${ARGN})
+  cmake_parse_arguments(arg "" "PRECOMPILED" "SOURCES;USES" ${ARGN})
   if(NOT arg_PRECOMPILED)
     set(arg_PRECOMPILED common)
   endif()
@@ -18,7 +17,6 @@ function(ddpdoctor_layer name)
   if(arg_SOURCES)
     target_link_libraries(ddpdoctor_${name} PRIVATE ddpdoctor_warnings)
     ddpdoctor_precompile(ddpdoctor_${name} ${arg_PRECOMPILED})
-    ddpdoctor_unity(ddpdoctor_${name} ALONE ${arg_ALONE})
   endif()
   foreach(used IN LISTS arg_USES)
     target_link_libraries(ddpdoctor_${name} ${reach} ddpdoctor_${used})

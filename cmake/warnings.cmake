@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# One interface target carries the warnings; presets decide about -Werror. Files compiled together see each other's names, which may shadow.
+# One interface target carries the warnings; presets decide about -Werror.
 add_library(ddpdoctor_warnings INTERFACE)
 target_compile_options(ddpdoctor_warnings INTERFACE
-  -Wall -Wextra -Wpedantic $<$<NOT:$<BOOL:${DDPDOCTOR_UNITY}>>:-Wshadow> -Wconversion -Wnon-virtual-dtor -Wold-style-cast
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast
   -Wimplicit-fallthrough)
 # g++ 12 reports overlaps of 2^63 bytes in its own std::string (GCC bug 105651), and accesses outside a string's own buffer if the string
 # has moved to the heap (105329), with precompiled headers at other places than without.

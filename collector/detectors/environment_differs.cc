@@ -45,9 +45,9 @@ constexpr std::array kVariables = {MustAgree{"WORLD_SIZE", true},
 constexpr std::array<std::string_view, 2> kLibraries = {"torch", "nccl"};
 
 /// The processes of the ranks, and which of them started others: looked up once for all variables.
-class Ranks {
+class RankProcesses {
  public:
-  explicit Ranks(const model::JobModel& job) : job_(job) {
+  explicit RankProcesses(const model::JobModel& job) : job_(job) {
     const model::Observation* now = model::latest(job);
     for (std::size_t i = 0; now != nullptr && i < now->processes.size(); ++i) {
       const model::Process& process = now->processes[i];
@@ -201,7 +201,7 @@ Findings detect(const graph::Examination& examination) {
                             .empty() ||
                        default_group_is_two(examination);
   const bool together = all_in_one_gpu_call(examination);
-  const Ranks ranks(examination.job);
+  const RankProcesses ranks(examination.job);
   Findings findings;
   for (const MustAgree& variable : kVariables) {
     const bool of_nccl = variable.name.starts_with("NCCL_");

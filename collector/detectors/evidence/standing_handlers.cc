@@ -27,9 +27,9 @@ constexpr std::size_t kLongestNote = 80;
 using Path = std::vector<model::CallSite>;
 
 /// The different call chains of the ranks: thousands of ranks are in a few of them.
-class Places {
+class CallChains {
  public:
-  explicit Places(const graph::Examination& examination) : job_(examination.job) {
+  explicit CallChains(const graph::Examination& examination) : job_(examination.job) {
     for (const graph::Standing& standing : examination.standings) {
       ++ranks_at_[standing.callers];
     }
@@ -85,14 +85,14 @@ Confidence of_trying_again(const model::JobModel& job, Confidence still) {
 }
 
 std::optional<Suspect> handling(const graph::Examination& examination,
-                                const graph::Standing& standing, Places& places) {
+                                const graph::Standing& standing, CallChains& chains) {
   if (standing.process == nullptr || standing.thread == nullptr || !alive(*standing.process) ||
       own_user_frame(*standing.thread) == nullptr || standing.on_cpu || standing.moved) {
     return std::nullopt;
   }
   const auto hand = handled_by(examination.job, standing);
   const bool by_source =
-      places.alone_in_handler(standing.callers) || passes_through_with(examination.job, standing);
+      chains.alone_in_handler(standing.callers) || passes_through_with(examination.job, standing);
   if (!by_source && !(hand && hand->in_users_hand)) {
     return std::nullopt;
   }
@@ -119,9 +119,9 @@ std::optional<Suspect> handling(const graph::Examination& examination,
 std::vector<Suspect> stand_in_handler(const graph::Examination& examination) {
   std::vector<Suspect> out;
   const auto still = stuck(examination);
-  Places places(examination);
+  CallChains chains(examination);
   for (const graph::Standing& standing : examination.standings) {
-    auto suspect = still ? handling(examination, standing, places) : std::nullopt;
+    auto suspect = still ? handling(examination, standing, chains) : std::nullopt;
     if (suspect) {
       suspect->confidence =
           suspect->deed == kTriesAgain ? of_trying_again(examination.job, *still) : *still;

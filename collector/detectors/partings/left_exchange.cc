@@ -46,14 +46,14 @@ std::optional<Leavers> leavers(const graph::Examination& examination, const Stan
 }
 
 /// The loop has a length of its own on the rank that waits: all others go over another one.
-struct Odd {
+struct OddLength {
   std::int64_t own = 0;
   std::int64_t others = 0;
 };
 
-std::optional<Odd> goes_over_another_number(const graph::Examination& examination,
-                                            const Standing& standing,
-                                            const model::CallSite& header) {
+std::optional<OddLength> goes_over_another_number(const graph::Examination& examination,
+                                                  const Standing& standing,
+                                                  const model::CallSite& header) {
   model::RankSet others;
   for (const Standing& other : examination.standings) {
     if (other.rank != standing.rank) {
@@ -63,13 +63,13 @@ std::optional<Odd> goes_over_another_number(const graph::Examination& examinatio
   const auto own = length_gone_over(examination.job, header, model::RankSet{standing.rank});
   const auto theirs = length_gone_over(examination.job, header, others);
   return others.size() > 1 && own && theirs && *own != *theirs
-             ? std::optional(Odd{.own = *own, .others = *theirs})
+             ? std::optional(OddLength{.own = *own, .others = *theirs})
              : std::nullopt;
 }
 
 /// Votes: of one waiting rank and its partners, the one whose loop is unlike all others' is odd.
 void tell_odd_length(const graph::Examination& examination, const Standing& standing,
-                     const LeftLoop& loop, const Odd& odd, Finding& finding) {
+                     const LeftLoop& loop, const OddLength& odd, Finding& finding) {
   const model::RankSet own{standing.rank};
   const model::RankSet others = model::all_ranks(examination.job).minus(own);
   finding.culprits = own;

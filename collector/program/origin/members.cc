@@ -14,14 +14,6 @@ bool is_property(const Scope& scope) {
   });
 }
 
-Where inside(const File& file, std::size_t scope, std::size_t statement, const Where& where) {
-  Where out = where;
-  out.file = &file;
-  out.scope = scope;
-  out.statement = statement;
-  return out;
-}
-
 }  // namespace
 
 /// The values set under this name in a class or on its instances.

@@ -37,6 +37,8 @@ bool is_first_target(Node target) {
   return unpacks && list.first_child() == target;
 }
 
+}  // namespace
+
 Where inside(const File& file, std::size_t scope, std::size_t statement, const Where& where) {
   Where out = where;
   out.file = &file;
@@ -44,8 +46,6 @@ Where inside(const File& file, std::size_t scope, std::size_t statement, const W
   out.statement = statement;
   return out;
 }
-
-}  // namespace
 
 Node bound_in_comprehension(Node name) {
   for (Node at = name.parent(); at; at = at.parent()) {

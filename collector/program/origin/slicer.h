@@ -23,6 +23,9 @@ struct Where {
   std::size_t depth = 0;  // frames of the call string that were followed already
 };
 
+/// The same call string, at another statement.
+Where inside(const File& file, std::size_t scope, std::size_t statement, const Where& where);
+
 /// A call that was followed into a function, and its place.
 struct Activation {
   Node call;

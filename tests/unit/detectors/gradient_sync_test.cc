@@ -16,10 +16,11 @@ def main():
 
 /// Rank 0 is after the loop; `micro` is the context that the loop enters around its backward, in
 /// another file.
-Findings with_own_sync(std::string_view kind, const std::string& micro) {
+Findings with_own_sync(std::string_view kind, const std::string& micro,
+                       std::string_view train = kOwnSync) {
   JobBuilder builder = job();
   builder.ranks(2)
-      .source(kTrain, kOwnSync)
+      .source(kTrain, std::string(train))
       .source("/srv/accumulate.py", micro)
       .history(kAll, 1, 16, "all_reduce", site("main", "backward"))
       .broadcast(0, 17, 0, site("main", "broadcast"));
@@ -69,35 +70,28 @@ class Steps:
 
 /// The context is what calling an object of the user's class gives.
 TEST(GradientSync, FollowsAnObjectThatIsCalledForAContext) {
-  const auto told = [](std::string_view kind, const std::string& method) {
-    JobBuilder builder = job();
-    builder.ranks(2)
-        .source(kTrain,
-                "from accumulate import Tokens\n"
-                "def main():\n"
-                "    micro = Tokens(model)\n"
-                "    for batch in corpus(rank):\n"
-                "        with micro(batch):\n"
-                "            model(batch).sum().backward()\n"
-                "    dist.broadcast(norm, 0)\n")
-        .source("/srv/accumulate.py",
-                "class Tokens:\n"
-                "    @contextlib.contextmanager\n"
-                "    def " +
-                    method +
-                    "(self, batch):\n"
-                    "        self.seen += batch.numel()\n"
-                    "        if self.seen < self.budget:\n"
-                    "            with self.model.no_sync():\n"
-                    "                yield\n"
-                    "        else:\n"
-                    "            yield\n")
-        .history(kAll, 1, 16, "all_reduce", site("main", "backward"))
-        .broadcast(0, 17, 0, site("main", "broadcast"));
-    builder.all_reduce(1, 17, 10, site("main", "backward"));
-    builder.stack(0, in("broadcast", at("main", "broadcast")));
-    builder.stack(1, in_backward(at("main", "backward")));
-    return asked(kind, builder.build());
+  constexpr std::string_view kCalledObject =
+      "from accumulate import Tokens\n"
+      "def main():\n"
+      "    micro = Tokens(model)\n"
+      "    for batch in corpus(rank):\n"
+      "        with micro(batch):\n"
+      "            model(batch).sum().backward()\n"
+      "    dist.broadcast(norm, 0)\n";
+  const auto told = [&](std::string_view kind, const std::string& method) {
+    return with_own_sync(kind,
+                         "class Tokens:\n"
+                         "    @contextlib.contextmanager\n"
+                         "    def " +
+                             method +
+                             "(self, batch):\n"
+                             "        self.seen += batch.numel()\n"
+                             "        if self.seen < self.budget:\n"
+                             "            with self.model.no_sync():\n"
+                             "                yield\n"
+                             "        else:\n"
+                             "            yield\n",
+                         kCalledObject);
   };
   const Findings findings = told("divergent-branch", "__call__");
   ASSERT_EQ(findings.size(), 1U);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two locks behind the contexts that a shelf gives out: its own `with` statements stand in one function, the order is that of its users."""
+"""Two threads take two locks in opposite order. Each lock is taken inside a context manager of Shelf, so the order is only in Library."""
 import contextlib
 import sys
 import threading
