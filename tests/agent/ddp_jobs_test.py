@@ -27,7 +27,7 @@ FOLDER = os.path.relpath(GPU / "jobs", zoo.HERE)
 CASES = {Path(case["script"]).stem: case for case in zoo.told_cases(GPU / "jobs")}
 DRY_RUN = [("attach", "mismatched_op", False), ("run", "unused_parameters", False), ("run", "healthy", True)]
 LIMIT = 100  # seconds for one job; the script leaves as much before its end
-HANG_TIMEOUT = "12" if BACKEND == "nccl" else "6"  # ranks on one GPU need more time to connect
+HANG_TIMEOUT = os.environ.get("HANG_TIMEOUT", "12") if BACKEND == "nccl" else "6"  # ranks on one GPU need more time to connect
 needs_the_program = pytest.mark.skipif(not (PROGRAM.parent / "libddpdoctor_agent.so").is_file(), reason="no libddpdoctor_agent.so beside $DDPDOCTOR")
 
 

@@ -10,6 +10,7 @@
 #   --backend gloo  a dry run without a GPU: the DDP jobs alone, over gloo
 #   $RECORDINGS     a folder for every job's recording and report, results.txt (the table) and recordings.tar.gz (all of it: goldens are taken from it)
 #   $AT_ONCE        jobs at one time where pytest-xdist is (default 4)
+#   $HANG_TIMEOUT   seconds of --hang-timeout (default 30 for NCCL called directly, 12 for DDP)
 #
 # On a bare machine that gets this tree and what is carried along and ends a command after ten minutes (README of the `run` tool: one H200,
 # python3 is 3.12 with torch 2.11.0+cu130, its NCCL, pytest and pytest-xdist; no wheels need to be carried):
@@ -19,6 +20,7 @@
 #   export DDPDOCTOR=build/gpu/carry/ddpdoctor RECORDINGS=/tmp/r2; tests/gpu/run_single_gpu.sh --shard 2/2; cp /tmp/r2/recordings.tar.gz /tmp/r2/results.txt $OUT
 #
 # and one job again, with its output: … run_single_gpu.sh -k "attach-mismatched_op" -vv. Jobs that time out at once: AT_ONCE=1 and --shard 1/6 … 6/6.
+# The zoo's own scripts over NCCL: tests/zoo/zoo.py NAME… --device cuda. What a call and a step cost: tests/gpu/measure.py.
 #
 # $NCCL_LIBRARY and $CUDART_LIBRARY name the libraries of the jobs without torch; otherwise those of the wheels of $PYTHON (default python3).
 # Several ranks on one GPU: NCCL refuses it unless each believes to be on a host of its own (NCCL_HOSTID); then they talk over sockets on lo,
@@ -36,7 +38,7 @@ while [ $# -gt 0 ]; do
     *) break ;;
   esac
 done
-[[ $backend =~ ^(nccl|gloo)$ && $GPU_SHARD =~ ^[1-9][0-9]*/[1-9][0-9]*$ && $seconds =~ ^[0-9]+$ ]] || { sed -n '6,12s/^# *//p' "$0" >&2; exit 2; }
+[[ $backend =~ ^(nccl|gloo)$ && $GPU_SHARD =~ ^[1-9][0-9]*/[1-9][0-9]*$ && $seconds =~ ^[0-9]+$ ]] || { sed -n '6,13s/^# *//p' "$0" >&2; exit 2; }
 export GPU_LAST_START=$((EPOCHSECONDS + seconds - 110)) DDP_BACKEND=$backend
 
 skip() {

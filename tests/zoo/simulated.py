@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The zoo on the simulated device (tests/doubles/simulated_device): unchanged scripts as jobs of NCCL, whose hosts run ahead and spin in the driver.
-Each side is judged three times: under `run`, by `attach`, and from Python-only dumps of all ranks (as of `py-spy dump`) given to `report`.
+"""The zoo on the simulated device (tests/doubles/simulated_device) or on a real GPU (`--device cuda`, tests/gpu/real_device.py): unchanged
+scripts as jobs of NCCL, whose hosts run ahead and spin in the driver. Each side is judged three times: under `run`, by `attach`, and from Python-only dumps of all ranks (as of `py-spy dump`) given to `report`.
 `--mode bare` asks attach about jobs whose flight recorder is off: stacks and values are all there is.
 
 In a case, `"simulated": "why not"` leaves it out, and `"simulated": {…}` says what is otherwise there than over gloo; `"pairs"` in it: NCCL
@@ -20,12 +20,14 @@ from jobs import Job
 from judge import problems
 
 DOUBLE = HERE.parent / "doubles" / "simulated_device"
-sys.path.insert(0, str(DOUBLE))
+sys.path[:0] = [str(DOUBLE), str(HERE.parent / "gpu")]
 import build  # noqa: E402
 import device  # noqa: E402
+import real_device  # noqa: E402
 
 TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
 MODES = ("run", "attach", "stacks")
+DEVICE = device  # or real_device
 LIMIT = 85  # seconds after which the device ends a job
 NO_RECORDER = {"TORCH_FR_BUFFER_SIZE": "0", "TORCH_NCCL_TRACE_BUFFER_SIZE": "0"}
 SETTLE = 7  # a host waits 2 s for its first late call, and then runs ahead
@@ -46,14 +48,15 @@ def chosen(options):
         elif "torch.distributed" in script.read_text() or other:
             told = {**case, **other}
             if "command" in told:  # one that has its own modules keeps those of the device
-                told["command"] = told["command"].replace("PYTHONPATH=", f"PYTHONPATH={device.SITE}:")
+                told["command"] = told["command"].replace("PYTHONPATH=", f"PYTHONPATH={DEVICE.SITE}:")
             yield folder, told
 
 
 def ask_for_nccl(folder):
     """The program of a GPU says so; its lines stay where they are."""
     for script in folder.rglob("*.py"):
-        script.write_text(script.read_text().replace('"gloo"', '"nccl"'))
+        text = script.read_text().replace('"gloo"', '"nccl"')
+        script.write_text(text.replace('torch.device("cpu")', 'torch.device("cuda", 0)') if DEVICE is real_device else text)
 
 
 def dump_of(process):
@@ -97,7 +100,7 @@ class Seen:
 
 
 def attach(folder, case, healthy, kept=None, recorder=True):
-    gpu = device.Device(LIMIT * PATIENCE)
+    gpu = DEVICE.Device(LIMIT * PATIENCE)
     more = gpu.environment if recorder else {**gpu.environment, **NO_RECORDER}
     job = Job(folder, case, healthy, prefix=("nice", "-n", "10"), more=more, prepare=ask_for_nccl)
     try:
@@ -128,7 +131,7 @@ def attach(folder, case, healthy, kept=None, recorder=True):
 
 def run(folder, case, healthy, kept=None):
     reports = Path(tempfile.mkdtemp(prefix="ddpzoo_report_"))
-    gpu = device.Device(LIMIT * PATIENCE)
+    gpu = DEVICE.Device(LIMIT * PATIENCE)
     job = Job(folder, case, healthy, more=gpu.environment, prepare=ask_for_nccl,
               prefix=("nice", "-n", "10", TOOL, "run", "--hang-timeout", "6", "--on-hang", "kill", "--always", "--report-dir", str(reports), "--"))
     try:
@@ -208,8 +211,10 @@ def judged(folder, case, healthy, options, wanted):
 
 
 def main(options):
-    if lack := build.why_not():
-        print(f"skip the simulated device: {lack}")
+    global DEVICE
+    DEVICE = real_device if options.device == "cuda" else device
+    if lack := (real_device if options.device == "cuda" else build).why_not():
+        print(f"skip the {options.device} device: {lack}")
         return 0
     wanted = options.mode.split("+") if options.mode else list(MODES)
     counts = {(mode, side): [0, 0] for mode in wanted for side in ("faulty", "healthy")}
@@ -226,7 +231,7 @@ def main(options):
                 counts[mode, "healthy" if twin else "faulty"][0 if right else 1] += 1
     for (mode, side), (right, wrong) in counts.items():
         share = f" ({100 * right / (right + wrong):.0f} %)" if right + wrong else ""
-        print(f"zoo (simulated device, {mode}): {right} of {right + wrong} {'faulty sides named' if side == 'faulty' else 'healthy sides met with silence'}{share}")
+        print(f"zoo ({options.device} device, {mode}): {right} of {right + wrong} {'faulty sides named' if side == 'faulty' else 'healthy sides met with silence'}{share}")
     failed = sum(wrong for _, wrong in counts.values())
     print(f"{sum(right for right, _ in counts.values())} passed, {failed} failed")
     return 1 if failed else 0

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the zoo: real jobs that hang, each with a healthy twin (`--healthy`), and asks ddpdoctor what it says.
 
-  zoo.py [NAME…] [--mode attach|run] [--device simulated] [--ci] [--twins|--no-twins] [--repeat N] [--shard I/N] [--keep DIR]
+  zoo.py [NAME…] [--mode attach|run] [--device simulated|cuda] [--ci] [--twins|--no-twins] [--repeat N] [--shard I/N] [--keep DIR]
 
 A folder is a kind; its expected.json (or, in a script, a line `# EXPECT {…}` for each) lists the cases: script, launch (torchrun, python,
 shell, mpirun (a C file or Python), or "command": a shell line with {python}, {port} and {healthy}), ranks, culprits, waiting, confidence
 (likely or certain unless told), and what else is accepted; `requires` names Python modules, `needs` programs (or modules, as `module:NAME`, or folders, as
 `writable:PATH`) without which a case is skipped, and says so. The culprit's line is marked `# CULPRIT` (`// CULPRIT` in C) in the script and found by search.
---device simulated: the same scripts as jobs on GPUs (simulated.py).
+--device simulated|cuda: the same scripts as jobs on GPUs (simulated.py), which are simulated, or on one real GPU that all ranks share.
 jobs.py starts and ends them, judge.py compares. The tool is $DDPDOCTOR. Ends non-zero when a side is wrong; the last line counts."""
 import argparse
 import json
@@ -109,7 +109,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
     parser.add_argument("--mode", choices=["attach", "run", "stacks", "bare", "attach+stacks", "bare+stacks"])
-    parser.add_argument("--device", choices=["simulated"], help="run the cases over the simulated device (tests/doubles/simulated_device)")
+    parser.add_argument("--device", choices=["simulated", "cuda"], help="run the cases over the simulated device (tests/doubles/simulated_device), or over NCCL on a real GPU")
     parser.add_argument("--ci", action="store_true")
     parser.add_argument("--twins", action="store_true", help="healthy twins only")
     parser.add_argument("--no-twins", action="store_true")
@@ -120,7 +120,7 @@ def main():
     options = parser.parse_args()
     if options.keep:
         os.makedirs(options.keep, exist_ok=True)
-    if options.device == "simulated":
+    if options.device:
         import simulated
         return simulated.main(options)
     options.mode = options.mode or "attach"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank's batch takes a path through forward that skips the boxes' head: its bucket never becomes ready there."""
-# EXPECT {"kind": "unused-parameters", "launch": "torchrun", "ranks": 3, "culprits": [1], "functions": ["forward", "main"]}
+# EXPECT {"kind": "unused-parameters", "launch": "torchrun", "ranks": 3, "culprits": [1], "functions": ["forward", "Detector.forward", "main"]}
 import sys
 
 import torch
