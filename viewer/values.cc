@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::viewer {
@@ -56,8 +55,39 @@ bool is_alike(const model::JobModel& job, const std::vector<model::ValueGroup>& 
 
 }  // namespace
 
+std::vector<model::ValueGroup> values_of(const model::JobModel& job,
+                                         const detectors::Location& location) {
+  std::vector<model::ValueGroup> read = model::values_at(job, location.file, location.line);
+  if (location.outcomes.empty()) {
+    return read;
+  }
+  std::vector<model::ValueGroup> decision;
+  model::RankSet derived;
+  for (const detectors::Outcome& one : location.outcomes) {
+    decision.push_back({.ranks = one.ranks,
+                        .expression = one.expression,
+                        .value = one.value,
+                        .state = model::ValueState::kDerived,
+                        .reason = one.reason});
+    derived = derived.united(one.ranks);
+  }
+  const std::string& expression = location.outcomes.front().expression;
+  for (model::ValueGroup& group : read) {
+    group.ranks = group.expression == expression ? group.ranks.minus(derived) : group.ranks;
+  }
+  std::erase_if(read, [](const model::ValueGroup& group) { return group.ranks.empty(); });
+  const auto others = std::stable_partition(
+      read.begin(), read.end(),
+      [&expression](const model::ValueGroup& group) { return group.expression == expression; });
+  decision.insert(decision.end(), read.begin(), others);
+  std::stable_sort(decision.begin(), decision.end(),
+                   [](const auto& a, const auto& b) { return a.ranks.size() < b.ranks.size(); });
+  decision.insert(decision.end(), others, read.end());
+  return decision;
+}
+
 std::string note_with_values(const model::JobModel& job, const detectors::Location& location) {
-  const auto groups = model::values_at(job, location.file, location.line);
+  const auto groups = values_of(job, location);
   const std::string values = is_alike(job, groups) ? std::string() : in_words(groups);
   if (values.empty() || location.note.empty()) {
     return values.empty() ? location.note : values;

@@ -9,6 +9,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/outcomes.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/unseen_decision.h"
@@ -40,8 +41,14 @@ void tell_logged(const Explanation& explanation, Finding& finding) {
                                     "logs values that every rank has to reduce"));
 }
 
+/// A test between the loop and the call of the ranks in it, and the line of that call.
+struct Filter {
+  Test test;
+  int call = 0;
+};
+
 /// `if p.grad is not None:` between the loop and the call of the ranks in it.
-std::optional<Test> filter_of(const model::JobModel& job, const Explanation& explanation) {
+std::optional<Filter> filter_of(const model::JobModel& job, const Explanation& explanation) {
   const LeftLoop& loop = *explanation.loop;
   const Side& in = loop.ours_left ? explanation.parting.rest : explanation.parting.odd;
   const program::SourceText& lines = lines_of(job, loop.where.file);
@@ -56,7 +63,7 @@ std::optional<Test> filter_of(const model::JobModel& job, const Explanation& exp
     if (!is_loop(block) && around && around->line == loop.where.line) {
       model::CallSite where = loop.where;
       where.line = block.line;
-      return Test{.where = where, .condition = block.condition};
+      return Filter{.test = {.where = where, .condition = block.condition}, .call = at->line};
     }
   }
   return std::nullopt;
@@ -64,8 +71,10 @@ std::optional<Test> filter_of(const model::JobModel& job, const Explanation& exp
 
 /// The loop has the same length on all ranks as far as known: the iterations that skip the call
 /// differ.
-void tell_filter(const Explanation& explanation, const Test& filter, Finding& finding) {
+void tell_filter(const model::JobModel& job, const Explanation& explanation, const Filter& found,
+                 Finding& finding) {
   const Parting& parting = explanation.parting;
+  const Test& filter = found.test;
   finding.summary = fmt::format(
       "{} made {} collectives than {} in `{}` ({}): `{}` ({}) decides which iterations call one",
       said(parting.odd.ranks), explanation.loop->ours_left ? "fewer" : "more",
@@ -78,6 +87,14 @@ void tell_filter(const Explanation& explanation, const Test& filter, Finding& fi
           : "Call it in every iteration, with a zero where a value is missing; or gather the names "
             "first (all_gather_object) and loop over their union.";
   finding.locations.push_back(location(filter.where, {}, "decides which iterations call it"));
+  const bool fewer = explanation.loop->ours_left;
+  add_outcomes_of(job,
+                  {.decision = filter.where,
+                   .condition = filter.condition,
+                   .reached = found.call,
+                   .there = fewer ? &parting.rest.ranks : &parting.odd.ranks,
+                   .others = fewer ? &parting.odd.ranks : &parting.rest.ranks},
+                  finding);
 }
 
 void tell(const model::JobModel& job, const Explanation& explanation, Finding& finding) {
@@ -100,7 +117,7 @@ void tell(const model::JobModel& job, const Explanation& explanation, Finding& f
     return;
   }
   if (const auto filter = filter_of(job, explanation)) {
-    tell_filter(explanation, *filter, finding);
+    tell_filter(job, explanation, *filter, finding);
     return;
   }
   const Side& in_loop = explanation.loop->ours_left ? parting.rest : parting.odd;

@@ -15,6 +15,15 @@ namespace ddpdoctor::detectors {
 /// kCertain needs two independent facts, kLikely one; kPossible only looks similar.
 enum class Confidence { kPossible, kLikely, kCertain };
 
+/// The result of a decision on ranks whose memory no longer shows it: it follows from the lines
+/// that they reached.
+struct Outcome {
+  model::RankSet ranks;
+  std::string expression;
+  std::string value;   // "True", "ended"
+  std::string reason;  // "skipped line 24"
+};
+
 /// A relevant line of the user's code, and the reason.
 struct Location {
   std::optional<model::Rank> rank;  // absent: the process is not a rank
@@ -24,6 +33,7 @@ struct Location {
   std::string function;
   std::string
       note;  // "ranks 0-1,3 have waited here for 4 min 12 s", "the branch that separates them"
+  std::vector<Outcome> outcomes{};  // of the decision at this line
 };
 
 /// What a sentence of evidence has in common with a line of the user's code: a report for people

@@ -25,6 +25,7 @@ constexpr auto kStates = std::to_array<std::pair<ValueState, std::string_view>>(
     {ValueState::kKnown, "known"},
     {ValueState::kStale, "stale"},
     {ValueState::kUnknown, "unknown"},
+    {ValueState::kDerived, "derived"},
 });
 
 constexpr auto kRoles = std::to_array<std::pair<ValueRole, std::string_view>>({
@@ -269,6 +270,8 @@ std::string said(const std::vector<ValueGroup>& groups) {
       out += fmt::format("unknown on {} ({})", group.ranks.said(), group.reason);
     } else if (group.state == ValueState::kStale) {
       out += fmt::format("now {} on {} ({})", group.value, group.ranks.said(), group.reason);
+    } else if (group.state == ValueState::kDerived) {
+      out += fmt::format("{} on {} ({})", group.value, group.ranks.said(), group.reason);
     } else {
       out += fmt::format("{} on {}", group.value, group.ranks.said());
     }

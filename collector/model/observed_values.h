@@ -20,8 +20,16 @@ inline constexpr std::string_view kValueFact = "value";
 /// expression, and lock, a number for the object within its process.
 inline constexpr std::string_view kLockFact = "python-lock";
 
-enum class ValueState { kKnown, kStale, kUnknown };
-std::string_view state_name(ValueState state);  // "known", "stale", "unknown"
+enum class ValueState {
+  kKnown,
+  kStale,
+  kUnknown,
+  kDerived,  // only in reports: not read, but follows from the lines that the ranks reached
+};
+std::string_view state_name(ValueState state);  // "known", "stale", "unknown", "derived"
+
+/// The value of an `except` that has caught nothing begins with this.
+inline constexpr std::string_view kNoException = "no exception";
 
 /// What an expression belongs to.
 enum class ValueRole {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/model/observed_values.h"
 #include "collector/model/secrets.h"
 
 namespace ddpdoctor::values {
@@ -60,7 +61,7 @@ bool passed(const stacks::RaisedException& exception, const UserFrame& frame, No
 
 /// For a `try` in a loop, only the current iteration is known.
 std::string none_in(Node loop) {
-  return loop ? "no exception in this iteration" : "no exception";
+  return std::string(model::kNoException) + (loop ? " in this iteration" : "");
 }
 
 std::string text_of(const stacks::RaisedException& exception) {

@@ -34,7 +34,7 @@ def _built(cls: Type[T], data: Mapping[str, Any]) -> T:
 
 @dataclass(frozen=True)
 class Value:
-    """The value of a user's expression on some ranks. `state`: known, stale or unknown (`reason` says why)."""
+    """The value of a user's expression on some ranks. `state`: known, derived, stale or unknown (`reason` says why)."""
     ranks: Ranks = ()
     expression: str = ""
     value: Optional[str] = None

@@ -277,10 +277,17 @@ def draws(world):
             handles(world, [0, 0, 5, 6])
 
 
+@contextlib.contextmanager
+def paused(pause):
+    if pause == "now":
+        yield pause
+
+
 def begins(world):
-    for name in doubled(["x", "y", "z"]):  # -> iteration 1 of 3
-        draws(world)
-        print(name)
+    with paused("now"):
+        for name in doubled(["x", "y", "z"]):  # -> iteration 1 of 3
+            draws(world)
+            print(name)
 
 
 begins(World(0))

@@ -2,11 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the cases of the zoo whose report says what the deciding line came out to on each rank.
 
-  values.py [NAME…]        runs the faulty sides under `ddpdoctor attach`, one after the other
+  values.py [--keep FOLDER] [NAME…]    runs the faulty sides under `ddpdoctor attach`, one after the other
 
-Counted are cases of kinds that a decision of the program's Python makes, all of whose ranks still run. A case shows its values when, at a
-place of the first finding, one expression has different values on ranks of different sides. Those that are known are counted, and beside
-them those of which some are only `now …`: what the expression comes to after what it reads has changed. The tool is $DDPDOCTOR."""
+Counted are cases of kinds that a decision of the program's Python makes, all of whose ranks still run. The decision is the first expression
+of a place of the first finding; what it reads is every expression after it that its text contains. A case counts by the best that its report
+shows of them for all culprits and all ranks that wait, with different values:
+
+  known      the decision's own value, read from memory
+  derived    the decision's value, on some ranks as it follows from the lines that they reached
+  operand    the value of something that it reads, read from memory
+  now        the decision's value or an operand, on some ranks as it is after something was assigned
+  no         nothing that differs, or some rank is missing
+
+`--keep` writes the reports into a folder, and reads those that are there instead of running the case again. The tool is $DDPDOCTOR."""
+import argparse
+import collections
 import json
 import subprocess
 import sys
@@ -35,12 +45,19 @@ def report_on(folder, case):
         job.end()
 
 
-def finding_on(folder, case):
+def kept_report(folder, case, keep):
+    """The report of a case, from the folder if it is there."""
+    target = keep and keep / f"{folder}-{Path(case['script']).with_suffix('').as_posix().replace('/', '_')}.json"
+    if target and target.exists():
+        return json.loads(target.read_text())
+    report = None
     for _ in range(TRIES):
         report = report_on(folder, case)
         if report and report.get("findings"):
-            return report["findings"][0]
-    return {}
+            break
+    if target and report:
+        target.write_text(json.dumps(report, indent=1))
+    return report or {}
 
 
 def shown(finding):
@@ -52,8 +69,26 @@ def shown(finding):
         yield f"{Path(place['file']).name}:{place['line']}", by_expression
 
 
-def differs(groups, states):
-    return len({group["value"] for group in groups if group["state"] in states and "value" in group}) > 1
+ANSWERS = (("known", True, {"known"}), ("derived", True, {"known", "derived"}), ("operand", False, {"known"}),
+           ("now", True, {"known", "derived", "stale"}), ("now", False, {"known", "stale"}))
+
+
+def differs(groups, states, ranks):
+    """The expression has a value of these states on every rank, and not one for all."""
+    seen = [group for group in groups if group["state"] in states and "value" in group]
+    return {rank for group in seen for rank in group["ranks"]} >= ranks and len({group["value"] for group in seen}) > 1
+
+
+def answer(report):
+    finding = (report.get("findings") or [{}])[0]
+    ranks = {*finding.get("culprits", []), *finding.get("waiting", [])}
+    for word, of_decision, states in ANSWERS:
+        for _, by_expression in shown(finding) if ranks else ():
+            decision = next(iter(by_expression), "")
+            if any(differs(groups, states, ranks) for expression, groups in by_expression.items()
+                   if (expression == decision) == of_decision and expression in decision):
+                return word
+    return "no"
 
 
 def told(groups):
@@ -62,21 +97,26 @@ def told(groups):
 
 
 def main():
-    count = {"yes": 0, "now": 0, "no": 0}
-    for folder, case in cases(sys.argv[1:], False, "attach"):
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    count = collections.Counter()
+    for folder, case in cases(options.names, False, "attach"):
         label = f"{folder}/{case['script']}"
         if case["kind"] not in DECIDED or not label.endswith(".py") or case.get("healthy_only") or missing_need(case):
             continue
-        finding = finding_on(folder, case)
-        places = list(shown(finding))
-        known, now = (any(differs(groups, states) for _, one in places for groups in one.values()) for states in (("known",), ("known", "stale")))
-        answer = "yes" if known else "now" if now else "no"
-        count[answer] += 1
-        print(f"{answer:3} {label} ({finding.get('kind', 'no finding')})", flush=True)
-        for place, one in places:
+        report = kept_report(folder, case, options.keep)
+        finding = (report.get("findings") or [{}])[0]
+        word = answer(report)
+        count[word] += 1
+        print(f"{word:8} {label} ({finding.get('kind', 'no finding')})", flush=True)
+        for place, one in shown(finding):
             for expression, groups in one.items():
                 print(f"      {place} `{expression}`: {told(groups)}", flush=True)
-    print(f"{count['yes']} of {sum(count.values())} cases show the value on each rank; {count['now']} more show it as it is now")
+    print(f"{count.total()} cases: " + ", ".join(f"{count[word]} {word}" for word in ("known", "derived", "operand", "now", "no")))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@
 #include "collector/model/questions.h"
 #include "viewer/clock.h"
 #include "viewer/render.h"
+#include "viewer/values.h"
 
 namespace ddpdoctor::viewer {
 
@@ -120,7 +121,7 @@ Json location(const model::JobModel& model, const detectors::Location& where) {
     out["ranks"] = where.ranks.values();
   }
   set_text(out, "note", where.note);
-  if (const auto groups = model::values_at(model, where.file, where.line); !groups.empty()) {
+  if (const auto groups = values_of(model, where); !groups.empty()) {
     out["values"] = values(groups);
   }
   return out;

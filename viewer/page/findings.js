@@ -9,13 +9,16 @@ const meanings = {
   possible: "possible: it fits what was seen, but nothing proves it",
 };
 
+/** What precedes the reason of a value that was not read as it was. */
+const marks = {stale: "now; ", derived: "derived: "};
+
 /** The values of the line's condition: each value with the ranks that had it. */
 function drawValues(values) {
   const expressions = [...new Set(values.map((one) => one.expression))];
   return expressions.map((expression) => el("table", {class: "values"}, el("caption", {}, el("code", {}, expression)),
     ...values.filter((one) => one.expression === expression).map((one) => el("tr", {class: one.ranks.some((rank) => culprits.has(rank)) ? "odd" : ""},
       el("td", {class: "value"}, one.value === undefined ? "unknown" : one.value), el("td", {}, rankChip(one.ranks)),
-      el("td", {class: "faint"}, one.state === "known" || !one.reason ? "" : `${one.state === "stale" ? "now; " : ""}${one.reason}`)))));
+      el("td", {class: "faint"}, one.state === "known" || !one.reason ? "" : `${marks[one.state] || ""}${one.reason}`)))));
 }
 
 const ranksOf = (where) => where.ranks || (where.rank !== undefined ? [where.rank] : []);

@@ -15,6 +15,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/dispatch.h"
 #include "collector/detectors/partings/dispatch_words.h"
+#include "collector/detectors/partings/outcomes.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/paths/deciding_origin.h"
@@ -149,15 +150,6 @@ void add_present_place(const Parting& parting, Finding& finding) {
   }
 }
 
-const char* note_of(const Branch& branch) {
-  const char* const decides =
-      branch.or_else.empty() ? "decides which ranks call it" : "may decide which ranks call it";
-  return branch.catches  ? "continues after an exception"
-         : branch.skips  ? "skips the rest of the step"
-         : branch.caches ? "returns a kept result without running the function"
-                         : decides;
-}
-
 /// Ranks of a side that make the same call from another line (the branch of another case), by line.
 std::map<model::CallSite, model::RankSet> other_places(const Examination& examination,
                                                        const Parting& parting, const Side& side) {
@@ -219,7 +211,7 @@ void add_locations(const Examination& examination, const Explanation& explanatio
     add_dispatch(explanation, finding);
   } else if (explanation.branch && explanation.branch->where.known()) {
     finding.locations.push_back(
-        location(explanation.branch->where, {}, note_of(*explanation.branch)));
+        location(explanation.branch->where, {}, note_on(*explanation.branch)));
     if (const model::CallSite& loop = explanation.branch->equal_rounds; loop.known()) {
       finding.locations.push_back(location(loop, {}, "has as many iterations on every rank"));
     }
@@ -319,9 +311,11 @@ Finding without_standings(const Examination& examination, const Explanation& exp
   return finding;
 }
 
-void add_standings(const Examination& examination, const Parting& parting, Finding& finding) {
-  add_whereabouts(finding, examination, parting.odd.ranks);
-  add_whereabouts(finding, examination, parting.rest.ranks);
+void add_standings(const Examination& examination, const Explanation& explanation,
+                   Finding& finding) {
+  add_outcomes(examination.job, explanation, finding);
+  add_whereabouts(finding, examination, explanation.parting.odd.ranks);
+  add_whereabouts(finding, examination, explanation.parting.rest.ranks);
 }
 
 /// Adds where the deciding value comes from, if another line shows it, or that no line does.
@@ -362,7 +356,7 @@ bool add_choice(const graph::Examination& examination, const Explanation& explan
 Finding finding_of(const Examination& examination, const Explanation& explanation,
                    int extra_facts) {
   Finding finding = without_standings(examination, explanation, extra_facts);
-  add_standings(examination, explanation.parting, finding);
+  add_standings(examination, explanation, finding);
   return finding;
 }
 
@@ -390,7 +384,7 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
       finding.confidence = at_most(finding.confidence, Confidence::kLikely);
       finding.fix += " " + std::string(explanation.otherwise);
     }
-    add_standings(examination, explanation.parting, finding);
+    add_standings(examination, explanation, finding);
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -119,4 +119,13 @@ std::string inside(const model::JobModel& job, const Branch& branch) {
   return {};
 }
 
+const char* note_on(const Branch& branch) {
+  const char* const decides =
+      branch.or_else.empty() ? "decides which ranks call it" : "may decide which ranks call it";
+  return branch.catches  ? "continues after an exception"
+         : branch.skips  ? "skips the rest of the step"
+         : branch.caches ? "returns a kept result without running the function"
+                         : decides;
+}
+
 }  // namespace ddpdoctor::detectors

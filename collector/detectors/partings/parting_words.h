@@ -41,4 +41,7 @@ std::string conditions_placed(const Branch& branch);
 /// guards (an early return).
 std::string inside(const model::JobModel& job, const Branch& branch);
 
+/// What the branch does, as the note of its line: "decides which ranks call it".
+const char* note_on(const Branch& branch);
+
 }  // namespace ddpdoctor::detectors

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the generators that the loops of a frame iterate over, also inside wrappers such as zip.
+// Finds the generators that the loops of a frame iterate over, also inside wrappers such as zip,
+// and those in which contextlib's contextmanager has suspended the frame's contexts.
 #include "collector/stacks/python/generators.h"
 #include "collector/stacks/python/iterators.h"
 
@@ -23,7 +24,7 @@ void IterationReader::add_generators(RemoteAddress iterator, int depth,
     const RemoteAddress frame = generator_frame(objects_, iterator);
     const RemoteAddress code = frame == 0 ? 0 : code_of(frame);
     for (const RemoteAddress inner :
-         code == 0 ? std::vector<RemoteAddress>() : iterators_at(frame, code)) {
+         code == 0 ? std::vector<RemoteAddress>() : blocks_at(frame, code).iterators) {
       go_on(inner);
     }
   } else if (type == "enumerate") {
@@ -48,8 +49,16 @@ std::vector<RemoteAddress> IterationReader::generators_of(RemoteAddress frame, R
     return out;
   }
   budget_ = kMostIteratorsRead;
-  for (const RemoteAddress iterator : iterators_at(frame, code)) {
+  const Blocks blocks = blocks_at(frame, code);
+  for (const RemoteAddress iterator : blocks.iterators) {
     add_generators(iterator, 0, out);
+  }
+  for (const RemoteAddress exit : blocks.exits) {
+    constexpr int kSelf = 1;  // of a bound method, after its function
+    const RemoteAddress context = field(exit, kSelf);
+    if (objects_.type_name(context) == "_GeneratorContextManager") {
+      add_generators(objects_.attribute(context, "gen").value_or(0), 0, out);
+    }
   }
   return out;
 }

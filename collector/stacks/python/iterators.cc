@@ -232,10 +232,10 @@ Iteration IterationReader::read(RemoteAddress iterator, int depth) {
   return {.over = type};
 }
 
-std::vector<RemoteAddress> IterationReader::iterators_at(RemoteAddress frame, RemoteAddress code) {
+IterationReader::Blocks IterationReader::blocks_at(RemoteAddress frame, RemoteAddress code) {
   const PythonLayout& layout = objects_.layout();
   RemoteMemory& memory = objects_.memory();
-  std::vector<RemoteAddress> iterators;
+  Blocks out;
   const RemoteAddress first = value_stack(objects_, frame, code);
   for (std::size_t i = 0; first != 0 && i < kMostSlots; ++i) {
     const RemoteAddress value = untagged(pointer(memory, first + 8 * i), layout.version);
@@ -244,20 +244,21 @@ std::vector<RemoteAddress> IterationReader::iterators_at(RemoteAddress frame, Re
       continue;  // the result of a comprehension with a frame of its own
     }
     if (type == "method" || type == "builtin_function_or_method") {
-      continue;  // the exit method of a `with`
+      out.exits.push_back(value);
+      continue;
     }
     if (type.empty() || !is_iterator(value)) {
       break;
     }
-    iterators.push_back(value);
+    out.iterators.push_back(value);
   }
-  return iterators;
+  return out;
 }
 
 std::vector<Iteration> IterationReader::loops_at(RemoteAddress frame, RemoteAddress code,
                                                  int depth) {
   std::vector<Iteration> loops;
-  for (const RemoteAddress iterator : iterators_at(frame, code)) {
+  for (const RemoteAddress iterator : blocks_at(frame, code).iterators) {
     loops.push_back(read(iterator, depth));
   }
   return loops;

@@ -29,14 +29,19 @@ class IterationReader {
   /// uses the memory now.
   std::vector<Iteration> loops_of(RemoteAddress frame, RemoteAddress code);
   /// Generators that its loops draw from, also through enumerate, zip, map, islice, a DataLoader
-  /// and other generators; outermost loop first.
+  /// and other generators, outermost loop first; then those that are the contexts of its `with`
+  /// blocks.
   std::vector<RemoteAddress> generators_of(RemoteAddress frame, RemoteAddress code);
 
  private:
   /// In drawn_from.cc.
   void add_generators(RemoteAddress iterator, int depth, std::vector<RemoteAddress>& out);
-  /// Iterators of the loops of a frame, outermost first.
-  std::vector<RemoteAddress> iterators_at(RemoteAddress frame, RemoteAddress code);
+  /// The iterators of a frame's loops and the exit methods of its `with` blocks, outermost first.
+  struct Blocks {
+    std::vector<RemoteAddress> iterators;
+    std::vector<RemoteAddress> exits;
+  };
+  Blocks blocks_at(RemoteAddress frame, RemoteAddress code);
   RemoteAddress code_of(RemoteAddress frame);
   Iteration read(RemoteAddress iterator, int depth);
   std::vector<Iteration> loops_at(RemoteAddress frame, RemoteAddress code, int depth);

@@ -51,6 +51,23 @@ class Tokens:
   EXPECT_TRUE(with_own_sync("uneven-inputs", by_tokens).empty());
 }
 
+TEST(GradientSync, TakesNoOutcomeFromNoSyncWhichTheWaitingRanksDidNotEnter) {
+  const Findings findings = with_own_sync("divergent-branch", R"(
+class Tokens:
+    @contextlib.contextmanager
+    def micro(self, batch):
+        if self.seen(batch) >= self.budget:
+            yield
+        else:
+            with self.model.no_sync():
+                yield
+)");
+  ASSERT_EQ(findings.size(), 1U);
+  for (const Location& place : findings[0].locations) {
+    EXPECT_TRUE(place.outcomes.empty()) << place.line;
+  }
+}
+
 TEST(GradientSync, CountsStepsWhereAllSynchroniseTheSameOnes) {
   const std::string by_steps = R"(
 class Steps:

@@ -54,6 +54,7 @@ inline std::string said(const model::SeenValue& seen) {
     case model::ValueState::kStale:
       return "stale now " + seen.value;
     case model::ValueState::kUnknown:
+    case model::ValueState::kDerived:
       break;
   }
   return "unknown: " + seen.reason;

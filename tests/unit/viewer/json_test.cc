@@ -75,6 +75,18 @@ model::JobModel full_job() {
   return job;
 }
 
+TEST(Json, MarksAnOutcomeThatWasNotReadAsDerived) {
+  detectors::Finding finding = conditional_barrier();
+  finding.locations.back().outcomes = {{.ranks = {0, 1, 3},
+                                        .expression = "rank == 2",
+                                        .value = "False",
+                                        .reason = "skipped line 61"}};
+  const auto report = nlohmann::json::parse(json(diagnosis_of(hung_job(), {finding})));
+  EXPECT_EQ(report["findings"][0]["locations"][2]["values"],
+            nlohmann::json::parse(R"([{"ranks": [0, 1, 3], "expression": "rank == 2",
+                "value": "False", "state": "derived", "reason": "skipped line 61"}])"));
+}
+
 TEST(Json, FitsItsSchema) {
   const model::JobModel job = full_job();
   EXPECT_EQ(tests::schema_errors(json(full_diagnosis(job)), report_schema()),

@@ -60,6 +60,19 @@ TEST(Text, ShowsTheValuesOfATestUnlessAllRanksHaveOne) {
   EXPECT_EQ(with("False").find("False on"), std::string::npos) << with("False");
 }
 
+TEST(Text, ShowsAnOutcomeInPlaceOfAValueThatWasNotRead) {
+  model::JobModel job = hung_job();
+  job.facts.push_back(tested(2, "True"));
+  detectors::Finding finding = conditional_barrier();
+  finding.locations.back().outcomes = {{.ranks = {0, 1, 3},
+                                        .expression = "rank == 2",
+                                        .value = "False",
+                                        .reason = "skipped line 61"}};
+  const std::string shown = text(diagnosis_of(job, {finding}), {});
+  EXPECT_NE(shown.find("True on rank 2, False on ranks"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("(skipped"), std::string::npos) << shown;
+}
+
 TEST(Text, TellsWhatWasNotSeenBeforeTheVerdict) {
   model::JobModel job = hung_job();
   job.coverage.unobserved = {"rank 3 (pid 1300): permission denied"};

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a deciding line resulted in on ranks whose memory does not show it.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "collector/model/observed_values.h"
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using model::SeenValue;
+using model::ValueRole;
+using model::ValueState;
+
+constexpr const char* kSource = R"(
+def save():
+    if time.time() > due:
+        dist.barrier()
+
+def main():
+    while True:
+        step()
+        save()
+        dist.all_reduce(x)
+)";
+
+/// Rank 0 is in the barrier of save(); the others have returned from it.
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kSource);
+  builder.stack(kAll, in("all_reduce", at("main", "dist.all_reduce(x)")));
+  builder.stack(0, in("barrier", at("save", "dist.barrier()") + " | " + at("main", "save()")));
+  return builder;
+}
+
+SeenValue seen(model::Rank rank, const std::string& value, ValueState state) {
+  return {.rank = rank,
+          .role = ValueRole::kDecision,
+          .file = kTrain,
+          .line = 2,
+          .function = "save",
+          .at = 3,
+          .expression = "time.time() > due",
+          .value = value,
+          .state = state,
+          .reason = state == ValueState::kKnown ? "" : "the clock runs"};
+}
+
+/// "True on 0 (reached line 3); False on 1-3 (skipped line 3)" for the line that decides.
+std::string outcomes(const model::JobModel& told) {
+  std::string out;
+  const Findings found = asked("divergent-branch", told);
+  EXPECT_EQ(found.size(), 1U);
+  for (const Finding& finding : found) {
+    for (const Location& place : finding.locations) {
+      for (const Outcome& one : place.outcomes) {
+        EXPECT_EQ(place.line, 2);
+        EXPECT_EQ(one.expression, "time.time() > due");
+        out += (out.empty() ? "" : "; ") + one.value + " on " + one.ranks.ranges() + " (" +
+               one.reason + ")";
+      }
+    }
+  }
+  return out;
+}
+
+TEST(Outcomes, FollowFromTheLinesThatTheRanksReached) {
+  EXPECT_EQ(outcomes(told().build()), "True on 0 (reached line 3); False on 1-3 (skipped line 3)");
+}
+
+TEST(Outcomes, AreNotDerivedWhereTheValueWasRead) {
+  model::JobModel with = told().build();
+  with.facts.push_back(model::fact_of(seen(0, "True", ValueState::kKnown)));
+  EXPECT_EQ(outcomes(with), "False on 1-3 (skipped line 3)");
+}
+
+TEST(Outcomes, NameAValueThatIsAnotherOneNow) {
+  model::JobModel with = told().build();
+  with.facts.push_back(model::fact_of(seen(0, "True", ValueState::kKnown)));
+  with.facts.push_back(model::fact_of(seen(1, "True", ValueState::kStale)));
+  with.facts.push_back(model::fact_of(seen(2, "False", ValueState::kStale)));
+  with.facts.push_back(model::fact_of(seen(3, "", ValueState::kUnknown)));
+  EXPECT_EQ(outcomes(with), "False on 2-3 (skipped line 3); False on 1 (skipped line 3; now True)");
+}
+
+TEST(Outcomes, OfAFindingThatIsOnlyPossibleAreNone) {
+  const Findings found = asked("divergent-branch", told().unobserved(3).build());
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].confidence, Confidence::kPossible);
+  for (const Location& place : found[0].locations) {
+    EXPECT_TRUE(place.outcomes.empty());
+  }
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
