@@ -56,10 +56,23 @@ bool descends_from(const model::JobModel& job, const model::Process& process, pi
   return false;
 }
 
-std::vector<const model::Process*> claimants(const model::JobModel& job, model::Rank rank) {
-  std::vector<const model::Process*> out;
+using Processes = std::vector<const model::Process*>;
+
+/// The processes of each rank.
+std::map<model::Rank, Processes> processes_by_rank(const model::JobModel& job) {
+  std::map<model::Rank, Processes> out;
   for (const model::Process* process : processes(job)) {
-    if (process->role != model::Role::kRank || process->rank != rank || !alive(*process)) {
+    if (process->rank) {
+      out[*process->rank].push_back(process);
+    }
+  }
+  return out;
+}
+
+Processes claimants(const model::JobModel& job, const Processes& of_rank) {
+  Processes out;
+  for (const model::Process* process : of_rank) {
+    if (process->role != model::Role::kRank || !alive(*process)) {
       continue;
     }
     bool child = false;
@@ -76,11 +89,11 @@ std::vector<const model::Process*> claimants(const model::JobModel& job, model::
 
 /// Processes that were started with the RANK of the running one and failed at once because it
 /// already uses the rendezvous port.
-std::vector<const model::Process*> shut_out(const model::JobModel& job,
-                                            const model::Process& living) {
-  std::vector<const model::Process*> out;
-  for (const model::Process* process : processes(job)) {
-    const auto exit = process->rank == living.rank ? exit_of(job, *process) : std::nullopt;
+Processes shut_out(const model::JobModel& job, const Processes& of_rank,
+                   const model::Process& living) {
+  Processes out;
+  for (const model::Process* process : of_rank) {
+    const auto exit = exit_of(job, *process);
     if (exit && exit->status.value_or(0) != 0 && process->ppid == living.ppid) {
       out.push_back(process);
     }
@@ -88,12 +101,11 @@ std::vector<const model::Process*> shut_out(const model::JobModel& job,
   const bool taken = std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
     return log.text.find("EADDRINUSE") != std::string::npos;
   });
-  return taken ? out : std::vector<const model::Process*>{};
+  return taken ? out : Processes{};
 }
 
 /// One of them still works, for example on its imports; not one that polls at the rendezvous.
-bool starts_up(const graph::Examination& examination,
-               const std::vector<const model::Process*>& claimants) {
+bool starts_up(const graph::Examination& examination, const Processes& claimants) {
   const model::JobModel& job = examination.job;
   return job.progress == model::Progress::kMoving ||
          std::any_of(claimants.begin(), claimants.end(), [&](const model::Process* process) {
@@ -106,8 +118,7 @@ bool starts_up(const graph::Examination& examination,
 }
 
 /// Another missing rank is the second fact.
-Confidence confidence(const graph::Examination& examination,
-                      const std::vector<const model::Process*>& claimants,
+Confidence confidence(const graph::Examination& examination, const Processes& claimants,
                       const model::RankSet& missing) {
   if (starts_up(examination, claimants)) {
     return Confidence::kPossible;
@@ -120,11 +131,11 @@ Findings detect(const graph::Examination& examination) {
     return standing.activity == graph::Activity::kAbsent;
   });
   Findings findings;
-  for (const model::Rank rank : model::ranks_seen(examination.job)) {
-    const auto processes_of_rank = claimants(examination.job, rank);
-    const auto gone = processes_of_rank.size() == 1 && !missing.empty()
-                          ? shut_out(examination.job, *processes_of_rank.front())
-                          : std::vector<const model::Process*>{};
+  for (const auto& [rank, all] : processes_by_rank(examination.job)) {
+    const Processes processes_of_rank = claimants(examination.job, all);
+    const Processes gone = processes_of_rank.size() == 1 && !missing.empty()
+                               ? shut_out(examination.job, all, *processes_of_rank.front())
+                               : Processes{};
     if (processes_of_rank.size() + gone.size() < 2) {
       continue;
     }
@@ -150,7 +161,7 @@ Findings detect(const graph::Examination& examination) {
             : fmt::format(", and {} {} no process", said(missing), has_or_have(missing)));
     const bool by_variable = std::any_of(
         processes_of_rank.begin(), processes_of_rank.end(),
-        [rank](const auto* process) { return variable_of(*process, rank).has_value(); });
+        [rank = rank](const auto* process) { return variable_of(*process, rank).has_value(); });
     finding.fix =
         by_variable ? "Set a different RANK for every process: check --node-rank and the loop that "
                       "starts them."

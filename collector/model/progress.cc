@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -65,19 +67,35 @@ std::vector<const Process*> movers(const Observation& observation) {
   return ranks.empty() ? others : ranks;
 }
 
-const Process* same_process(const Observation& observation, const Process& wanted) {
-  const auto found = std::find_if(
-      observation.processes.begin(), observation.processes.end(), [&wanted](const Process& p) {
-        return p.role == wanted.role && p.rank == wanted.rank && p.pid == wanted.pid;
-      });
-  return found == observation.processes.end() ? nullptr : &*found;
-}
+/// Finds a process of another observation.
+class Processes {
+ public:
+  explicit Processes(const Observation& observation) {
+    for (const Process& process : observation.processes) {
+      by_key_.emplace(key(process), &process);
+    }
+  }
+  [[nodiscard]] const Process* same_as(const Process& process) const {
+    const auto found = by_key_.find(key(process));
+    return found == by_key_.end() ? nullptr : found->second;
+  }
+
+ private:
+  using Key = std::tuple<Role, std::optional<Rank>, pid_t>;
+
+  static Key key(const Process& process) {
+    return {process.role, process.rank, process.pid};
+  }
+
+  std::map<Key, const Process*> by_key_;
+};
 
 /// Nothing if no rank can be compared.
 std::optional<bool> ranks_stood_still(const Observation& before, const Observation& now) {
   bool compared = false;
+  const Processes then(before);
   for (const Process* p : movers(now)) {
-    const Process* earlier = same_process(before, *p);
+    const Process* earlier = then.same_as(*p);
     if (earlier == nullptr || earlier->exit.has_value() != p->exit.has_value()) {
       return false;  // it started or ended in between
     }
@@ -87,8 +105,9 @@ std::optional<bool> ranks_stood_still(const Observation& before, const Observati
     }
     compared = compared || same.has_value();
   }
+  const Processes today(now);
   for (const Process* p : movers(before)) {
-    if (same_process(now, *p) == nullptr) {
+    if (today.same_as(*p) == nullptr) {
       return false;
     }
   }

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/parallel.h"
 #include "base/text.h"
 #include "collector/imports/merge.h"
 #include "collector/model/coverage.h"
@@ -189,23 +190,33 @@ base::Error nobody(const std::vector<Answer>& answers) {
   return {.what = fmt::format("no node gave an answer: {}", fmt::join(list, "; ")), .hint = hint};
 }
 
-/// The captures of all answers; an unreadable capture becomes a problem of its answer.
+/// The capture of an answer; an unreadable capture becomes the answer's problem.
+std::optional<model::JobModel> read_one(Answer& answer) {
+  if (!answer.capture) {
+    return std::nullopt;
+  }
+  auto job = recording::load(*answer.capture, answer.node);
+  answer.capture.reset();
+  if (!job) {
+    answer.problem = {.what = "its answer is not a capture: " + job.error().what, .hint = {}};
+    return std::nullopt;
+  }
+  if (answer.clock && std::abs(answer.clock->ahead) > kSmallDifference + answer.clock->error) {
+    shift_times(*job, -answer.clock->ahead);
+  }
+  return std::move(*job);
+}
+
+/// The captures of all answers. Reading them takes longer than all else with hundreds of nodes.
 std::vector<Part> read(std::vector<Answer>& answers) {
+  std::vector<std::optional<model::JobModel>> jobs(answers.size());
+  base::in_parallel(answers.size(),
+                    [&](std::size_t, std::size_t i) { jobs[i] = read_one(answers[i]); });
   std::vector<Part> parts;
-  for (Answer& answer : answers) {
-    if (!answer.capture) {
-      continue;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (jobs[i]) {
+      parts.push_back({.host = {}, .answer = answers[i], .job = std::move(*jobs[i])});
     }
-    auto job = recording::load(*answer.capture, answer.node);
-    answer.capture.reset();
-    if (!job) {
-      answer.problem = {.what = "its answer is not a capture: " + job.error().what, .hint = {}};
-      continue;
-    }
-    if (answer.clock && std::abs(answer.clock->ahead) > kSmallDifference + answer.clock->error) {
-      shift_times(*job, -answer.clock->ahead);
-    }
-    parts.push_back({.host = {}, .answer = answer, .job = std::move(*job)});
   }
   return parts;
 }

@@ -294,6 +294,7 @@ def test_the_page_gives_back_the_report_and_a_trace(page, pages):
     written = json.loads(pages["small"].with_suffix(".report.json").read_text())
     assert given["processes"] == written["processes"]
     assert given["stack_diff"] == written["stack_diff"]
+    assert given["groups"] == written["groups"]
     assert {json.dumps(edge) for edge in given["wait_for"]["edges"]} == {json.dumps(edge) for edge in written["wait_for"]["edges"]}
     assert given.keys() == written.keys()
     assert len([event for event in page.js("traceEvents()")["traceEvents"] if event["ph"] == "X"]) == 80

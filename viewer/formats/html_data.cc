@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report is packed, since a thousand ranks repeat the same frames: `frames`, `stacks`,
-// `threads`, `commands` and `sites` become tables, which are referred to by index; a thread is its
-// tid and such an index; rank sets of the stack tree are written as ranges.
+// The report, packed (html_pack.h), and what only the page shows: source lines, the timeline, the
+// wait-for picture and explanations.
 #include "viewer/formats/html_data.h"
 
 #include <cmath>
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -14,11 +12,10 @@
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
-#include "collector/model/questions.h"
+#include "viewer/formats/html_pack.h"
+#include "viewer/formats/report_tree.h"
 #include "viewer/lanes.h"
 #include "viewer/reasons.h"
-#include "viewer/render.h"
-#include "viewer/stack_folding.h"
 #include "viewer/wait_picture.h"
 
 namespace ddpdoctor::viewer {
@@ -31,81 +28,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kLargestData = std::size_t{1900} << 10U;
 // Lines before and after a relevant line.
 constexpr int kContext = 2;
-
-/// Stores equal values once, by index.
-class Table {
- public:
-  std::size_t index_of(Json value) {
-    const auto [at, is_new] = known_.try_emplace(value.dump(), values_.size());
-    if (is_new) {
-      values_.push_back(std::move(value));
-    }
-    return at->second;
-  }
-  Json take() {
-    return std::move(values_);
-  }
-
- private:
-  std::map<std::string, std::size_t> known_;
-  Json values_ = Json::array();
-};
-
-void mark_user(Json& frame) {
-  if (frame["language"] == "python" && frame.contains("file") &&
-      model::is_user_file(frame["file"].get_ref<const std::string&>())) {
-    frame["user"] = true;
-  }
-}
-
-// NOLINTNEXTLINE(misc-no-recursion): the report's tree is bounded
-void pack_tree(Json& nodes) {
-  for (Json& node : nodes) {
-    mark_user(node);
-    if (is_wrapper(node["function"].get_ref<const std::string&>())) {
-      node["wrapper"] = true;
-    }
-    node["ranks"] = base::ranges(node["ranks"].get<std::vector<int>>());
-    pack_tree(node["children"]);
-  }
-}
-
-struct Packing {
-  bool locals = true;
-  bool helper_threads = true;  // all but the main thread
-};
-
-void pack_processes(Json& report, const Packing& packing) {
-  Table frames;
-  Table stacks;
-  Table commands;
-  Table kinds;  // threads that differ only in their tid
-  for (Json& process : report["processes"]) {
-    process["command"] = commands.index_of(std::move(process["command"]));
-    Json& threads = process["threads"];
-    if (!packing.helper_threads && threads.size() > 1) {
-      threads.erase(threads.begin() + 1, threads.end());
-    }
-    for (Json& thread : threads) {
-      Json stack = Json::array();
-      for (Json& frame : thread["frames"]) {
-        mark_user(frame);
-        if (!packing.locals) {
-          frame.erase("locals");
-        }
-        stack.push_back(frames.index_of(std::move(frame)));
-      }
-      thread["frames"] = stacks.index_of(std::move(stack));
-      const Json tid = thread["tid"];
-      thread.erase("tid");
-      thread = Json::array({tid, kinds.index_of(std::move(thread))});
-    }
-  }
-  report["frames"] = frames.take();
-  report["stacks"] = stacks.take();
-  report["threads"] = kinds.take();
-  report["commands"] = commands.take();
-}
 
 /// The lines around a place, as far as known.
 void add_source(const model::JobModel& job, const std::string& name, int number, Json& out) {
@@ -228,36 +150,6 @@ Json waits(const diagnosis::Diagnosis& diagnosis) {
   return out;
 }
 
-/// A thousand ranks have the same edges: [[from…], [to…], why] for each set of them; nodes follow
-/// from the edges.
-void pack_edges(Json& wait_for) {
-  std::map<std::string, std::pair<std::string, Json>> of_rank;  // by source and reason
-  std::vector<std::string> order;
-  for (const Json& edge : wait_for["edges"]) {
-    const auto& from = edge["from"].get_ref<const std::string&>();
-    const auto& why = edge["why"].get_ref<const std::string&>();
-    const std::string key = from + '\n' + why;
-    auto [at, is_new] = of_rank.try_emplace(key, from, Json::array());
-    if (is_new) {
-      order.push_back(key);
-    }
-    at->second.second.push_back(edge["to"]);
-  }
-  std::map<std::string, std::size_t> index;
-  Json packed = Json::array();
-  for (const std::string& key : order) {
-    const auto& [from, to] = of_rank.at(key);
-    const std::string why = key.substr(from.size() + 1);
-    const auto [at, is_new] = index.try_emplace(why + '\n' + to.dump(), packed.size());
-    if (is_new) {
-      packed.push_back(Json::array({Json::array(), to, why}));
-    }
-    packed[at->second][0].push_back(from);
-  }
-  wait_for["edges"] = std::move(packed);
-  wait_for.erase("nodes");
-}
-
 /// The text of `ddpdoctor explain` for the causes that were found.
 Json explanations(const diagnosis::Diagnosis& diagnosis) {
   Json out = Json::object();
@@ -280,10 +172,11 @@ Json whys(const diagnosis::Diagnosis& diagnosis) {
 }
 
 std::string packed(const diagnosis::Diagnosis& diagnosis, const Packing& packing) {
-  Json report = Json::parse(json(diagnosis));
+  Json report = report_tree(diagnosis);
   report["reasons"] = whys(diagnosis);
   pack_tree(report["stack_diff"]);
   pack_processes(report, packing);
+  pack_groups(report["groups"]);
   pack_edges(report["wait_for"]);
   const std::vector<GroupLanes> groups = group_lanes(diagnosis);
   report["sources"] = sources(diagnosis, groups);

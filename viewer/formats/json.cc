@@ -14,6 +14,7 @@
 #include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
 #include "viewer/clock.h"
+#include "viewer/formats/report_tree.h"
 #include "viewer/render.h"
 #include "viewer/values.h"
 
@@ -349,7 +350,7 @@ Json coverage(const model::JobModel& job) {
 
 }  // namespace
 
-std::string json(const diagnosis::Diagnosis& diagnosis) {
+Json report_tree(const diagnosis::Diagnosis& diagnosis) {
   Json report = {{"schema", "ddpdoctor.report/1"},
                  {"tool", {{"name", "ddpdoctor"}, {"version", tool_version()}}},
                  {"verdict", diagnosis::verdict_name(diagnosis.verdict)}};
@@ -363,7 +364,11 @@ std::string json(const diagnosis::Diagnosis& diagnosis) {
   report["stack_diff"] = stack_nodes(diagnosis.stack_diff.roots, 0);
   report["processes"] = processes(diagnosis.job);
   report["coverage"] = coverage(diagnosis.job);
-  return report.dump(1) + "\n";
+  return report;
+}
+
+std::string json(const diagnosis::Diagnosis& diagnosis) {
+  return report_tree(diagnosis).dump(1) + "\n";
 }
 
 std::string_view tool_version() {

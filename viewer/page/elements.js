@@ -4,7 +4,6 @@
 "use strict";
 
 const report = JSON.parse(document.getElementById("report").textContent);
-for (const process of report.processes) process.threads = process.threads.map(([tid, kind]) => ({tid, ...report.threads[kind]}));
 
 /** An element; strings among the children become text nodes. */
 function el(tag, attributes, ...children) {
@@ -43,9 +42,25 @@ function ranges(numbers) {
 }
 
 const runsOf = (set) => set.split(",").map((part) => part.split("-").map(Number)).map(([low, high]) => [low, high ?? low]);
+/** "0-2,5" → [0,1,2,5] */
+const numbersOf = (set) => (set ? runsOf(set).flatMap(([low, high]) => Array.from({length: high - low + 1}, (_, i) => low + i)) : []);
 /** The number of ranks in "0-2,5". */
 const sizeOf = (set) => (set ? runsOf(set).reduce((sum, [low, high]) => sum + high - low + 1, 0) : 0);
 const counted = (count) => count.toLocaleString("en");
+
+/** A process from its row and the tables of html_pack.h. */
+function unpackedProcess([rank, pid, ppid, host, kind, tids]) {
+  const {threads, ...same} = report.process_kinds[kind];
+  return {...(rank === null ? {} : {rank}), pid, ppid, host: report.process_hosts[host], ...same,
+    threads: threads.map((thread, i) => ({tid: pid + tids[i], ...report.threads[thread]}))};
+}
+
+report.processes = report.processes.map(unpackedProcess);
+for (const group of report.groups) {
+  if (!Array.isArray(group.ranks)) group.ranks = numbersOf(group.ranks);
+  group.progress = group.progress.flatMap(([ranks, enqueued, completed]) => numbersOf(ranks).map((rank) => ({rank, enqueued, completed})));
+  group.progress.sort((a, b) => a.rank - b.rank);
+}
 
 /** "517,525,533,541" → "517-541 step 8"; every other set unchanged. */
 function strided(set) {

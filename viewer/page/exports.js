@@ -37,8 +37,6 @@ function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-const numbersOf = (set) => runsOf(set).flatMap(([low, high]) => Array.from({length: high - low + 1}, (_, i) => low + i));
-
 function unpackTree(nodes) {
   return nodes.map(({user, wrapper, ranks, children, ...frame}) => ({...frame, ranks: numbersOf(ranks), children: unpackTree(children)}));
 }
@@ -49,7 +47,7 @@ function unpackThread(thread) {
 
 /** report.json as written by `-o report.json`, without what was omitted from the page. */
 function unpackedReport() {
-  const {frames, stacks, threads, commands, sites, lanes, waits, sources, explanations, reasons, left_out, ...kept} = report;
+  const {frames, stacks, threads, commands, process_kinds, process_hosts, sites, lanes, waits, sources, explanations, reasons, left_out, ...kept} = report;
   const edges = kept.wait_for.edges.flatMap(([from, to, why]) => from.flatMap((one) => to.map((other) => ({from: one, to: other, why}))));
   const nodes = [...new Set(edges.flatMap((edge) => [edge.from, edge.to]))].sort();
   return {...kept, wait_for: {nodes, ...kept.wait_for, edges}, stack_diff: unpackTree(kept.stack_diff),

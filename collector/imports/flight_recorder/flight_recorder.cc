@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <limits>
 #include <map>
-#include <thread>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/parallel.h"
 #include "base/text.h"
 #include "collector/imports/documents/pickle.h"
 #include "collector/imports/documents/plain_json.h"
@@ -23,7 +22,6 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr unsigned kMostThreads = 16;
 constexpr std::size_t kMostNamed = 3;  // files that one warning names
 
 /// The result of reading one file.
@@ -36,6 +34,7 @@ struct Outcome {
 
 struct Worker {
   Vocabulary vocabulary;
+  DumpReader reader{vocabulary};
   PlainDocument document;
   std::string bytes;
 };
@@ -48,7 +47,7 @@ Outcome failed(std::string what, std::string hint = {}) {
   return {.dump = {}, .error = {.what = std::move(what), .hint = std::move(hint)}};
 }
 
-Outcome read_one(const std::string& path, LoadFile load, Worker& worker, DumpReader& reader) {
+Outcome read_one(const std::string& path, LoadFile load, Worker& worker) {
   const auto written = load(path, worker.bytes);
   if (!written) {
     return failed(written.error().what, written.error().hint);
@@ -74,7 +73,7 @@ Outcome read_one(const std::string& path, LoadFile load, Worker& worker, DumpRea
   }
   std::string problem;
   Outcome out;
-  out.dump = reader.read(worker.document, problem);
+  out.dump = worker.reader.read(worker.document, problem);
   if (!out.dump) {
     return failed(fmt::format(
         "{} is {}: {}", path,
@@ -90,24 +89,10 @@ Outcome read_one(const std::string& path, LoadFile load, Worker& worker, DumpRea
 std::vector<Outcome> read_each(const std::vector<std::string>& paths, LoadFile load,
                                Vocabulary& vocabulary) {
   std::vector<Outcome> outcomes(paths.size());
-  const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
-  std::vector<Worker> workers(std::min<std::size_t>(cores, paths.size()));
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&](Worker& worker) {
-    DumpReader reader(worker.vocabulary);
-    for (std::size_t i = next++; i < paths.size(); i = next++) {
-      outcomes[i] = read_one(paths[i], load, worker, reader);
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < workers.size(); ++i) {
-      threads.emplace_back(work, std::ref(workers[i]));
-    }
-    if (!workers.empty()) {
-      work(workers.front());
-    }
-  }
+  std::vector<Worker> workers(base::threads_for(paths.size()));
+  base::in_parallel(paths.size(), [&](std::size_t thread, std::size_t i) {
+    outcomes[i] = read_one(paths[i], load, workers[thread]);
+  });
   for (Worker& worker : workers) {
     vocabulary.join(std::move(worker.vocabulary));
   }

@@ -118,5 +118,52 @@ TEST(Html, OfAThousandRanksIsSmall) {
   EXPECT_LT(html(diagnosis_of(job, {conditional_barrier()})).size(), std::size_t{2} << 20U);
 }
 
+TEST(Html, RepeatsOfProcessesTakeFewBytesAndNothingIsLeftOut) {
+  model::JobModel job = hung_job();
+  std::vector<model::Process>& processes = job.observations.back().processes;
+  processes.clear();
+  model::ProcessGroup world{.id = "0", .name = "default_pg", .backend = "gloo", .ranks = {}};
+  constexpr int kRanks = 4096;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    model::Process process;
+    process.rank = rank;
+    process.role = model::Role::kRank;
+    process.pid = 1000 + rank * 20;
+    process.host = "node" + std::to_string(rank / 128);
+    for (int i = 0; i < 6; ++i) {
+      model::Thread& thread = process.threads.emplace_back();
+      thread.tid = process.pid + i;
+      thread.name = "pt_worker_" + std::to_string(i);
+      model::Frame& frame = thread.frames.emplace_back();
+      frame.function = "wait";
+      frame.file = tests::kScript;
+      frame.line = 88;
+    }
+    processes.push_back(process);
+    world.ranks.push_back(rank);
+  }
+  job.groups = {world};
+  job.world_size = kRanks;
+  const std::string page = html(diagnosis_of(job, {conditional_barrier()}));
+  EXPECT_LT(page.size(), std::size_t{600} << 10U);
+  const auto report = nlohmann::json::parse(data_of(page));
+  EXPECT_FALSE(report.contains("left_out"));
+  EXPECT_EQ(report["process_kinds"].size(), 1U);
+  const auto& row = report["processes"][kRanks - 1];
+  EXPECT_EQ(row[0], kRanks - 1);
+  EXPECT_EQ(report["process_hosts"][row[3].get<std::size_t>()], "node31");
+  EXPECT_EQ(row[5], nlohmann::json({0, 1, 2, 3, 4, 5}));
+}
+
+TEST(Html, KeepsTheOrderOfAGroupsMembers) {
+  model::JobModel job = hung_job();
+  job.groups = {{.id = "0", .name = "default_pg", .backend = "gloo", .ranks = {0, 1, 2, 3}},
+                {.id = "7", .name = "odd", .backend = "gloo", .ranks = {3, 1}}};
+  const auto report =
+      nlohmann::json::parse(data_of(html(diagnosis_of(job, {conditional_barrier()}))));
+  EXPECT_EQ(report["groups"][0]["ranks"], "0-3");
+  EXPECT_EQ(report["groups"][1]["ranks"], nlohmann::json({3, 1}));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::viewer
