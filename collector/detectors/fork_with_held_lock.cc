@@ -37,8 +37,8 @@ std::optional<pid_t> foreign_owner(const model::Process& process, const model::T
 }
 
 std::string lock_name(const model::JobModel& job, const model::Thread& thread) {
-  if (const auto wanted = wanted_lock(job, thread)) {
-    return "the lock " + *wanted;
+  if (const auto wanted = wanted_locks(job, thread); wanted.size() == 1) {
+    return "the lock " + wanted[0];
   }
   if (python_frame_in(thread, "logging/__init__.py") != nullptr) {
     return "the lock of a logging handler";

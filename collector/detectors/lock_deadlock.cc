@@ -81,7 +81,7 @@ Suspect member(const graph::Examination& examination, const model::Process& proc
   return suspect;
 }
 
-/// Python locks do not have an owner field; the source shows the owner.
+/// Only an RLock has an owner field; for other Python locks the source shows the owner.
 std::vector<Suspect> circle_by_source(const graph::Examination& examination,
                                       const model::Process& process) {
   const auto sure = stuck(examination);
@@ -373,8 +373,8 @@ ranks wait for that rank in a collective.
 Why: thread A holds lock 1 and wants lock 2, thread B holds lock 2 and wants lock 1 (or one thread takes a plain Lock twice). Or
 thread A holds the lock and waits for something (room in a queue, an event, a result) that thread B provides once it has the lock.
 
-How ddpdoctor knows: the owners that are stored in the mutexes form a cycle. Python locks store no owner; for them, the source around
-each line of the stacks shows which locks a thread has already taken. A context of yours around a lock (a class with `__enter__`, a
+How ddpdoctor knows: the owners that are stored in the mutexes and RLocks form a cycle. Other Python locks store no owner; for them,
+the source around each line of the stacks shows which locks a thread has already taken. A context of yours around a lock (a class with `__enter__`, a
 `@contextmanager`) is followed to the lock object.
 
 Fix: take the locks in one order in all threads.

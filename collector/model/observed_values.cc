@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <set>
 #include <tuple>
@@ -70,6 +71,23 @@ std::optional<Rank> rank_of(const JobModel& job, const Fact& fact) {
   return process == nullptr ? std::nullopt : process->rank;
 }
 
+/// The functions of a loop over callbacks; empty where the lists do not belong together.
+std::vector<CallSite> functions_in(const Fact& fact) {
+  const auto files = fact.list("each_file");
+  const auto lines = fact.list("each_line");
+  const auto names = fact.list("each_function");
+  std::vector<CallSite> out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i >= files.size() || i >= lines.size()) {
+      return {};
+    }
+    int line = 0;  // stays 0 for text that is not a number
+    std::from_chars(lines[i].data(), lines[i].data() + lines[i].size(), line);
+    out.push_back({.file = files[i], .line = line, .function = base::printable(names[i])});
+  }
+  return out;
+}
+
 SeenValue seen_value(const JobModel& job, const Fact& fact) {
   SeenValue seen;
   seen.rank = rank_of(job, fact);
@@ -88,6 +106,7 @@ SeenValue seen_value(const JobModel& job, const Fact& fact) {
   seen.reached = {.file = fact.text("reached_file").value_or(""),
                   .line = line_in(fact, "reached_line"),
                   .function = shown(fact, "reached_function")};
+  seen.each = functions_in(fact);
   return seen;
 }
 
@@ -168,6 +187,19 @@ Fact fact_of(const SeenValue& seen) {
     fact.fields["reached_line"] = std::int64_t{seen.reached.line};
     fact.fields["reached_function"] = seen.reached.function;
   }
+  if (!seen.each.empty()) {
+    std::vector<std::string> files;
+    std::vector<std::string> lines;
+    std::vector<std::string> names;
+    for (const CallSite& one : seen.each) {
+      files.push_back(one.file);
+      lines.push_back(std::to_string(one.line));
+      names.push_back(one.function);
+    }
+    fact.fields["each_file"] = std::move(files);
+    fact.fields["each_line"] = std::move(lines);
+    fact.fields["each_function"] = std::move(names);
+  }
   return fact;
 }
 
@@ -246,10 +278,11 @@ std::vector<ReachedBy> callees_at(const JobModel& job, std::string_view file, in
     known[place].insert(*seen.rank);
     out[place].stale = out[place].stale || seen.state == ValueState::kStale;
     auto& functions = out[place].functions;
-    auto same = std::find_if(functions.begin(), functions.end(),
-                             [&seen](const auto& one) { return one.text == seen.value; });
+    auto same = std::find_if(functions.begin(), functions.end(), [&seen](const auto& one) {
+      return one.text == seen.value && one.each == seen.each;
+    });
     if (same == functions.end()) {
-      same = functions.insert(functions.end(), {seen.value, seen.reached, RankSet()});
+      same = functions.insert(functions.end(), {seen.value, seen.reached, seen.each, RankSet()});
     }
     same->ranks.insert(*seen.rank);
   }
@@ -301,7 +334,12 @@ void drop_idle_values(std::vector<Fact>& facts) {
     if (is_held(fact)) {
       Seen& seen = all[key_of(fact)];
       const std::string value = fact.text("value").value_or("");
-      seen.values.insert(value);
+      // A list of many callbacks is shown in part.
+      std::string whole = value;
+      for (const std::string& function : fact.list("each_function")) {
+        whole += "\n" + function;
+      }
+      seen.values.insert(std::move(whole));
       seen.shapes.insert(without_digits(value));
       seen.numbers = seen.numbers && is_number(value);
       ++seen.count;

@@ -17,7 +17,8 @@ namespace ddpdoctor::model {
 
 inline constexpr std::string_view kValueFact = "value";
 /// The lock object that a `with` or `acquire()` on a thread's stack uses: tid, file, line,
-/// expression, and lock, a number for the object within its process.
+/// expression, and lock, a number for the object within its process; of an RLock also owner, the
+/// tid that holds it (0: none), and count.
 inline constexpr std::string_view kLockFact = "python-lock";
 
 enum class ValueState {
@@ -56,7 +57,8 @@ struct SeenValue {
   ValueState state = ValueState::kUnknown;
   std::string reason;                   // why it is stale or unknown
   std::optional<std::int64_t> items{};  // for a loop: its total number of items
-  CallSite reached{};  // for a callee: the function, where it begins; unknown in a loop
+  CallSite reached{};            // for a callee: the function, where it begins; unknown in a loop
+  std::vector<CallSite> each{};  // for callees in a loop: all functions, in its order
 };
 
 Fact fact_of(const SeenValue& seen);
@@ -85,8 +87,9 @@ std::string said(const std::vector<ValueGroup>& groups);
 /// the order of the source.
 struct ReachedBy {
   struct Function {
-    std::string text;  // for people
-    CallSite place;    // where it begins
+    std::string text;            // for people
+    CallSite place;              // where it begins
+    std::vector<CallSite> each;  // in a loop: all functions, in its order
     RankSet ranks;
   };
   std::string expression;  // of the callee

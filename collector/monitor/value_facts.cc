@@ -52,6 +52,10 @@ void ValueFacts::add_to(model::Look& look, const model::Look* before) const {
                                          {"line", std::int64_t{seen.line}},
                                          {"expression", seen.expression},
                                          {"lock", static_cast<std::int64_t>(seen.lock)}}});
+        if (seen.owner) {
+          look.facts.back().fields["owner"] = std::int64_t{*seen.owner};
+          look.facts.back().fields["count"] = seen.count;
+        }
       }
     }
   }

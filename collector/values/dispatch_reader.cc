@@ -68,6 +68,16 @@ Node loop_of(Node call, Node root, Node function) {
   return {};
 }
 
+/// "[Log.after, Save.after]".
+std::string shown(const std::vector<model::CallSite>& functions) {
+  std::string out;
+  for (std::size_t i = 0; i < functions.size() && i < kMostShown; ++i) {
+    out += (i == 0 ? "" : ", ") + functions[i].function;
+  }
+  return functions.size() > kMostShown ? fmt::format("[{}, … {} in all]", out, functions.size())
+                                       : "[" + out + "]";
+}
+
 }  // namespace
 
 /// By the object that is called: the function behind a method, a partial, an object with a
@@ -129,28 +139,26 @@ std::optional<std::vector<Value>> DispatchReader::elements(const Expression& ite
                                                          : std::nullopt;
 }
 
-std::optional<std::string> DispatchReader::in_loop(const In& in, Node callee, Node loop) {
+/// Nothing where one of the functions is not known.
+std::optional<std::vector<model::CallSite>> DispatchReader::in_loop(const In& in, Node callee,
+                                                                    Node loop) {
   const Node root = root_of(callee);
   const auto part = part_of(loop.field(Field::kLeft), root.text());
   const auto all = elements(expression_of(loop.field(Field::kRight)), in.names, part.value_or(0));
+  const Expression expression = expression_of(callee);
   if (!all) {
     return std::nullopt;
   }
-  const Expression expression = expression_of(callee);
-  std::string out;
-  for (std::size_t i = 0; i < all->size(); ++i) {
+  std::vector<model::CallSite> out;
+  for (const Value& one : *all) {
     Names inside = in.names;
-    inside.bound.insert_or_assign(std::string(root.text()), (*all)[i]);
-    const std::string one = reached(evaluator_.evaluate(expression, inside)).function;
-    if (one.empty()) {
+    inside.bound.insert_or_assign(std::string(root.text()), one);
+    out.push_back(reached(evaluator_.evaluate(expression, inside)));
+    if (out.back().function.empty()) {
       return std::nullopt;
     }
-    if (i < kMostShown) {
-      out += (i == 0 ? "" : ", ") + one;
-    }
   }
-  return all->size() > kMostShown ? fmt::format("[{}, … {} in all]", out, all->size())
-                                  : "[" + out + "]";
+  return out;
 }
 
 void DispatchReader::add(const In& in, Node call) {
@@ -164,7 +172,8 @@ void DispatchReader::add(const In& in, Node call) {
   }
   const model::CallSite one =
       loop ? model::CallSite{} : reached(evaluator_.evaluate(expression_of(callee), in.names));
-  const std::string text = loop            ? in_loop(in, callee, loop).value_or("")
+  auto each = loop ? in_loop(in, callee, loop) : std::nullopt;
+  const std::string text = loop            ? (each ? shown(*each) : std::string())
                            : one.line == 0 ? one.function
                                            : fmt::format("{} ({}:{})", one.function,
                                                          base::file_name(one.file), one.line);
@@ -179,6 +188,7 @@ void DispatchReader::add(const In& in, Node call) {
                                         call.field(Field::kFunction).one_line());
   seen.value = text;
   seen.reached = one;
+  seen.each = std::move(each).value_or(std::vector<model::CallSite>());
   seen.state = since.freshness == Freshness::kStale ? ValueState::kStale : ValueState::kKnown;
   seen.reason = since.reason;
   out_.push_back(std::move(seen));

@@ -43,7 +43,8 @@ class DispatchReader {
 
  private:
   void add(const In& in, program::Node call);
-  std::optional<std::string> in_loop(const In& in, program::Node callee, program::Node loop);
+  std::optional<std::vector<model::CallSite>> in_loop(const In& in, program::Node callee,
+                                                      program::Node loop);
   std::optional<std::vector<Value>> elements(const Expression& iterable, Names& names,
                                              std::size_t part);
   model::CallSite reached(const Value& value, int depth = 0);

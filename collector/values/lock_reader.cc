@@ -4,6 +4,9 @@
 #include <string_view>
 
 #include "collector/model/questions.h"
+#include "collector/program/syntax/with_items.h"
+#include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/value_layout.h"
 #include "collector/values/from_syntax.h"
 #include "collector/values/running_frames.h"
 
@@ -15,8 +18,9 @@ using program::Field;
 using program::Node;
 using program::NodeKind;
 
-constexpr std::size_t kMostLocks = 256;  // locks of a process
-constexpr int kMostContexts = 3;         // contexts around contexts
+constexpr std::size_t kMostLocks = 256;        // locks of a process
+constexpr int kMostContexts = 3;               // contexts around contexts
+constexpr std::uint64_t kMostTaken = 1 << 20;  // times that a thread takes a lock it holds
 
 /// `X` of `X.acquire()` in a statement; a null node if there is none.
 Node acquired_in(Node node) {
@@ -42,13 +46,8 @@ std::vector<Node> entered_around(Node here) {
     if (!outer.is(NodeKind::kWith)) {
       continue;
     }
-    for (const Node item : outer.first_child().children()) {
-      Node entered = item.field(Field::kValue);
-      entered = entered.is(NodeKind::kAsPattern) ? entered.first_child() : entered;
-      if (entered) {
-        out.push_back(entered);
-      }
-    }
+    const auto entered = program::entered_by(outer);
+    out.insert(out.end(), entered.begin(), entered.end());
   }
   return out;
 }
@@ -85,6 +84,13 @@ RemoteAddress lock_in(Evaluator& evaluator, stacks::PythonObjects& objects, cons
 std::vector<SeenLock> LockReader::read() {
   if (visit_.threads.size() < 2) {
     return {};
+  }
+  for (const stacks::PythonThreadState& state : visit_.python.thread_states()) {
+    for (const stacks::ThreadStack& thread : visit_.stacks.threads) {
+      if (thread.inner_tid == state.inner_tid) {
+        threads_.emplace(state.ident, thread.tid);
+      }
+    }
   }
   each_running(visit_,
                [this](pid_t tid, const stacks::PythonFrame& frame) { read_frame(tid, frame); });
@@ -176,6 +182,31 @@ void LockReader::add(pid_t tid, const stacks::PythonFrame& frame, Node expressio
                      .line = frame.frame.line,
                      .expression = expression.one_line(),
                      .lock = number});
+    add_owner(lock, seen_.back());
+  }
+}
+
+void LockReader::add_owner(RemoteAddress lock, SeenLock& seen) {
+  namespace layout = stacks::value_layout;
+  stacks::PythonObjects& objects = visit_.python.objects();
+  if (objects.type_name(lock) != "_thread.RLock") {
+    return;
+  }
+  stacks::RemoteMemory& memory = objects.memory();
+  const auto owner = memory.get<std::uint64_t>(stacks::at(lock, layout::kRecursiveOwner));
+  const auto count = memory.get<std::uint64_t>(stacks::at(lock, layout::kRecursiveCount));
+  const auto held = memory.get<std::uint8_t>(stacks::at(lock, layout::kRecursiveLock));
+  if (!owner || !count || !held || *count > kMostTaken) {
+    return;
+  }
+  const bool from_0 = objects.layout().version >= layout::kVersion314;
+  const bool free = from_0 ? (*held & 1U) == 0 : *count == 0;
+  const auto thread = threads_.find(*owner);
+  if (free) {
+    seen.owner = 0;
+  } else if (thread != threads_.end()) {
+    seen.owner = thread->second;
+    seen.count = static_cast<std::int64_t>(*count) + (from_0 ? 1 : 0);
   }
 }
 

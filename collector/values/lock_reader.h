@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,10 @@ struct SeenLock {
   int line = 0;  // line of the frame
   std::string expression;
   std::size_t lock = 0;  // number of the object within its process, from 1
+  // Of an RLock: the thread that holds it; 0: free. Nothing for a lock without an owner, and if the
+  // process does not have the owner (any more).
+  std::optional<pid_t> owner{};
+  std::int64_t count = 0;  // how often the owner took it
 };
 
 class LockReader {
@@ -42,11 +48,14 @@ class LockReader {
   /// acquires.
   RemoteAddress lock_of(program::Node entered, Names& names, int depth);
   RemoteAddress taken_by(const Entry& entry, int depth);
+  /// Sets owner and count if the lock has them.
+  void add_owner(RemoteAddress lock, SeenLock& seen);
 
   Evaluator& evaluator_;
   SourceFiles& files_;
   stacks::PythonVisit& visit_;
   std::map<RemoteAddress, std::size_t> numbers_;
+  std::map<std::uint64_t, pid_t> threads_;  // by their idents in threading
   std::vector<SeenLock> seen_;
 };
 

@@ -41,6 +41,15 @@ def wait_for(table):
         pass
 
 
+returned = threading.Condition()
+
+
+def give_back():
+    with returned:
+        returned.wait()
+
+
+threading.Thread(target=give_back, daemon=True).start()
 threading.Thread(target=hold, args=(second,), daemon=True).start()
 entered.wait()
 with first.opened() as rows:

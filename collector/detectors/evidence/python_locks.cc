@@ -8,11 +8,11 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
-#include "collector/program/questions/blocks.h"
 #include "collector/program/questions/locks.h"
 #include "collector/program/source_text.h"
 
@@ -46,49 +46,132 @@ bool is_shared_name(const std::vector<const model::Fact*>& all, const model::Fac
   });
 }
 
+using Facts = std::vector<const model::Fact*>;
+
 /// One name per lock object, whatever a line calls it: the first one that only this lock has, else
 /// the name on the first line that was read.
-std::string full_name(const model::JobModel& job, const model::Thread& thread,
-                      const model::Frame& frame, const std::string& lock) {
-  const auto all = model::facts(job, model::kLockFact);
+std::string name_of(const Facts& all, const model::Fact& lock) {
+  const auto own = std::find_if(all.begin(), all.end(), [&](const model::Fact* fact) {
+    return is_same_lock(*fact, lock) && !is_shared_name(all, *fact);
+  });
+  if (own != all.end()) {
+    return (*own)->text("expression").value_or("");
+  }
+  const auto first = std::find_if(all.begin(), all.end(), [&lock](const model::Fact* fact) {
+    return is_same_lock(*fact, lock);
+  });
+  return fmt::format("{} (lock {})", (*first)->text("expression").value_or(""),
+                     static_cast<int>(lock.number("lock").value_or(0)));
+}
+
+/// A lock on a line of a thread: its name, and its owner where memory shows that (0: no thread).
+struct Named {
+  std::string name;
+  std::optional<pid_t> owner;
+
+  [[nodiscard]] bool is_of_another(const model::Thread& thread) const {
+    return owner && *owner != thread.tid;
+  }
+};
+
+std::optional<pid_t> owner_in(const model::Fact& lock) {
+  const auto owner = lock.number("owner");
+  return owner ? std::optional(static_cast<pid_t>(*owner)) : std::nullopt;
+}
+
+Named named(const model::JobModel& job, const Facts& all, const model::Thread& thread,
+            const model::Frame& frame, const std::string& lock) {
   const auto here = std::find_if(all.begin(), all.end(), [&](const model::Fact* fact) {
     return fact->number("tid") == thread.tid && fact->number("line") == frame.line &&
            fact->text("file") == frame.file && fact->text("expression") == lock;
   });
-  if (here == all.end()) {
-    return spelled_in_full(job, frame, lock);
+  return here == all.end() ? Named{.name = spelled_in_full(job, frame, lock), .owner = {}}
+                           : Named{.name = name_of(all, **here), .owner = owner_in(**here)};
+}
+
+/// What the lines of the stack have entered, and what its innermost line takes before `wanted`;
+/// without the lock that it waits for there.
+std::set<std::string> entered(const model::JobModel& job, const Facts& all,
+                              const model::Thread& thread, std::string_view wanted) {
+  std::set<std::string> out;
+  const model::Frame* const at = innermost_python(thread);
+  const std::string waits_for =
+      wanted.empty() ? std::string() : named(job, all, thread, *at, std::string(wanted)).name;
+  const auto add = [&](const model::Frame& frame, const std::string& spelt) {
+    const Named lock = named(job, all, thread, frame, spelt);
+    if (!lock.is_of_another(thread) && (&frame != at || lock.name != waits_for)) {
+      out.insert(lock.name);
+    }
+  };
+  for (const model::Frame* frame : model::user_frames(thread)) {
+    for (const std::string& spelt : program::locks_held(lines_of(job, frame->file), frame->line)) {
+      add(*frame, spelt);
+    }
   }
-  const auto own = std::find_if(all.begin(), all.end(), [&](const model::Fact* fact) {
-    return is_same_lock(*fact, **here) && !is_shared_name(all, *fact);
-  });
-  if (own != all.end()) {
-    return (*own)->text("expression").value_or(lock);
+  for (const std::string& spelt : wanted_locks(job, thread)) {
+    if (spelt == wanted) {
+      break;
+    }
+    add(*at, spelt);
   }
-  const auto first = std::find_if(all.begin(), all.end(), [here](const model::Fact* fact) {
-    return is_same_lock(*fact, **here);
-  });
-  return fmt::format("{} (lock {})", (*first)->text("expression").value_or(lock),
-                     static_cast<int>((*here)->number("lock").value_or(0)));
+  return out;
+}
+
+/// Another thread of the process may have the lock: it entered it, or took it on its line before
+/// one that it waits for.
+bool others_may_have(const model::JobModel& job, const Facts& all, const model::Thread& thread,
+                     const std::string& lock) {
+  for (const model::Process* process : processes(job)) {
+    const auto& threads = process->threads;
+    const bool own = std::any_of(threads.begin(), threads.end(),
+                                 [&thread](const auto& one) { return &one == &thread; });
+    const bool found =
+        own && std::any_of(threads.begin(), threads.end(), [&](const auto& one) {
+          const auto takes = wanted_locks(job, one);
+          return &one != &thread &&
+                 entered(job, all, one, takes.empty() ? "" : takes.back()).contains(lock);
+        });
+    if (found) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Of `with a, b:` the first lock that the thread does not have: a lock that no other thread can
+/// have is its own. Empty for a line that takes no lock.
+std::string spelling_of_wanted(const model::JobModel& job, const Facts& all,
+                               const model::Thread& thread) {
+  const model::Frame* const at = innermost_python(thread);
+  const auto takes = wanted_locks(job, thread);
+  for (const std::string& spelt : takes) {
+    if (takes.size() == 1) {
+      break;
+    }
+    const Named lock = named(job, all, thread, *at, spelt);
+    if (lock.owner ? *lock.owner != thread.tid : others_may_have(job, all, thread, lock.name)) {
+      return spelt;
+    }
+  }
+  return takes.empty() ? std::string() : takes.back();
 }
 
 }  // namespace
 
 std::optional<std::string> lock_wanted_by(const model::JobModel& job, const model::Thread& thread) {
-  const model::Frame* at = innermost_python(thread);
-  const auto spelt = wanted_lock(job, thread);
-  return spelt && at != nullptr ? std::optional(full_name(job, thread, *at, *spelt)) : std::nullopt;
+  const auto all = model::facts(job, model::kLockFact);
+  const std::string spelt = spelling_of_wanted(job, all, thread);
+  return spelt.empty()
+             ? std::nullopt
+             : std::optional(named(job, all, thread, *innermost_python(thread), spelt).name);
 }
 
 std::set<std::string> locks_held_by(const model::JobModel& job, const model::Thread& thread) {
-  std::set<std::string> held;
-  const auto wanted = lock_wanted_by(job, thread);
-  const model::Frame* innermost = innermost_python(thread);
-  for (const model::Frame* frame : model::user_frames(thread)) {
-    for (const std::string& spelt : program::locks_held(lines_of(job, frame->file), frame->line)) {
-      const std::string lock = full_name(job, thread, *frame, spelt);
-      if (frame != innermost || lock != wanted) {
-        held.insert(lock);
-      }
+  const auto all = model::facts(job, model::kLockFact);
+  std::set<std::string> held = entered(job, all, thread, spelling_of_wanted(job, all, thread));
+  for (const model::Fact* fact : all) {
+    if (owner_in(*fact) == thread.tid && thread.tid != 0) {
+      held.insert(name_of(all, *fact));
     }
   }
   return held;
@@ -98,9 +181,7 @@ const model::Frame* frame_that_takes(const model::JobModel& job, const model::Th
   const auto frames = model::user_frames(thread);
   const model::Frame* at = frames.empty() ? nullptr : frames.front();
   for (std::size_t i = 1; i < frames.size(); ++i) {
-    const std::string statement =
-        program::statement_at(lines_of(job, frames[i]->file), frames[i]->line);
-    if (!statement.starts_with("with ")) {
+    if (!program::enters_contexts(lines_of(job, frames[i]->file), frames[i]->line)) {
       break;
     }
     at = frames[i];

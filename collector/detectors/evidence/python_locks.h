@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python locks have no owner field; the source around the lines of the stacks shows which thread
-// has entered which lock.
+// Which thread has and wants which Python lock. Only an RLock has an owner, which memory shows; for
+// other locks the source around the lines of the stacks shows which thread has entered them.
 #pragma once
 
 #include <optional>

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/text.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/locks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -61,36 +62,6 @@ bool waits_on_purpose(const Frame& frame) {
   }
   return frame.file.ends_with("/threading.py") &&
          !std::string_view(frame.function).ends_with("acquire");
-}
-
-bool is_name_character(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '[' ||
-         c == ']' || c == '"' || c == '\'';
-}
-
-/// "with a.lock as x:" → "a.lock"; empty if the line has no with.
-std::string_view entered_by_with(std::string_view line) {
-  constexpr std::string_view kWith = "with ";
-  if (!line.starts_with(kWith)) {
-    return {};
-  }
-  line.remove_prefix(kWith.size());
-  line = line.substr(0, line.find_last_of(':'));
-  line = line.substr(0, line.find(" as "));
-  return base::trim(line.substr(0, line.find(',')));
-}
-
-/// "if a.lock.acquire():" → "a.lock"; empty if nothing is acquired.
-std::string_view acquired(std::string_view line) {
-  const std::size_t end = line.find(".acquire(");
-  if (end == std::string_view::npos) {
-    return {};
-  }
-  std::size_t begin = end;
-  while (begin > 0 && is_name_character(line[begin - 1])) {
-    --begin;
-  }
-  return line.substr(begin, end - begin);
 }
 
 }  // namespace
@@ -181,7 +152,7 @@ bool waits_for_private_lock(const model::JobModel& job, const Thread& thread) {
     return false;
   }
   return (python != nullptr && python->file.ends_with("logging/__init__.py")) ||
-         wanted_lock(job, thread).has_value();
+         !wanted_locks(job, thread).empty();
 }
 
 bool waits_for_mutex(const Thread& thread) {
@@ -203,22 +174,10 @@ bool waits_for_mutex(const Thread& thread) {
   return false;
 }
 
-std::optional<std::string> wanted_lock(const model::JobModel& job, const Thread& thread) {
+std::vector<std::string> wanted_locks(const model::JobModel& job, const Thread& thread) {
   const Frame* frame = innermost_python(thread);
-  if (frame == nullptr) {
-    return std::nullopt;
-  }
-  const auto text = model::source_line(job, frame->file, frame->line);
-  if (!text) {
-    return std::nullopt;
-  }
-  const std::string_view line = base::trim(*text);
-  const std::string_view entered = entered_by_with(line);
-  const std::string_view wanted = entered.empty() ? acquired(line) : entered;
-  if (wanted.empty() || wanted.find('(') != std::string_view::npos) {
-    return std::nullopt;
-  }
-  return std::string(wanted);
+  return frame == nullptr ? std::vector<std::string>()
+                          : program::locks_taken(lines_of(job, frame->file), frame->line);
 }
 
 bool waits_for_gil(const Thread& thread) {

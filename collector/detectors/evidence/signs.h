@@ -37,9 +37,9 @@ bool serves_native_pool(const model::Thread& thread);
 /// condition, a queue or a semaphore between processes.
 bool waits_for_private_lock(const model::JobModel& job, const model::Thread& thread);
 
-/// The expression that a thread is about to lock ("self.lock"), from the source line of its
-/// innermost Python frame.
-std::optional<std::string> wanted_lock(const model::JobModel& job, const model::Thread& thread);
+/// The expressions that the line of the thread's innermost Python frame locks, in order:
+/// "self.lock"; several for `with a, b:`. lock_wanted_by() says which of them the thread waits for.
+std::vector<std::string> wanted_locks(const model::JobModel& job, const model::Thread& thread);
 
 /// Asleep in a pthread mutex (or with a `waits_on` that says so).
 bool waits_for_mutex(const model::Thread& thread);

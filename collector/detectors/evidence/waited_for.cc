@@ -159,15 +159,16 @@ std::optional<WaitedFor> end_of_loop(const model::JobModel& job, const graph::St
 WaitedFor release_of_lock(const model::JobModel& job, const model::Thread& thread) {
   WaitedFor out{.doing = "waiting for a lock", .advice = std::string(kUseWith)};
   const model::Frame* at = model::innermost_python(thread);
-  const auto lock = wanted_lock(job, thread);
-  const auto left = lock && at != nullptr ? program::leaves_without_release(lines_of(job, at->file),
-                                                                            job.sources, *lock)
-                                          : std::nullopt;
+  const auto locks = wanted_locks(job, thread);
+  const auto left = locks.size() == 1 && at != nullptr
+                        ? program::leaves_without_release(lines_of(job, at->file), job.sources,
+                                                          {.line = at->line, .name = locks[0]})
+                        : std::nullopt;
   if (left) {
     out.leaves = {.file = at->file, .line = *left, .function = {}};
     out.advice = fmt::format(
         "Release {} before line {} of {} leaves the function; `with {}` does so on every way out.",
-        *lock, *left, base::file_name(at->file), *lock);
+        locks[0], *left, base::file_name(at->file), locks[0]);
   }
   return out;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of the functions that a line calls one after the other, as the memory of the ranks shows
-// them: "[Counter.after, Keeper.after]".
+// Lists of the functions that a line calls one after the other, as read from the memory of the
+// ranks.
 #pragma once
 
 #include "collector/model/observed_values.h"

@@ -194,10 +194,11 @@ Read read_values(const model::JobModel& job, const Step& step, const model::Rank
       return one.stale ? Read::kNothing : Read::kSame;
     }
     const model::ReachedBy::Function instead = on_side(one, others);
-    out.instead = instead.text;
+    out.of_lists = instead.place.function.empty();  // a loop has no function of its own
+    out.instead = out.of_lists ? instead.text : instead.place.function;
     out.other = known_place(job, instead.place);
     const std::string runs = on_side(one, callers).text;
-    out.runs = runs.starts_with('[') ? runs : out.runs;
+    out.runs = out.of_lists && !runs.empty() ? runs : out.runs;
     return one.stale ? Read::kDiffersNow : Read::kDiffers;
   }
   return Read::kNothing;
@@ -310,6 +311,7 @@ std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool
                .callee = call.field(program::Field::kFunction).one_line(),
                .runs = plain(step.next.function),
                .instead = {},
+               .of_lists = false,
                .of_odd = ours};
   const Read read = read_values(job, step, caller.ranks, other.ranks, call, out);
   out.by_value = read == Read::kDiffers;

@@ -17,6 +17,7 @@ struct Dispatch {
   std::string callee;        // as written there: "self.part.close"
   std::string runs;          // the function that calls the collective: "Archivist.close"
   std::string instead;       // the function on the other side; empty: unknown
+  bool of_lists = false;     // in a loop over callbacks: both are all functions of the loop
   model::CallSite other{};   // where `instead` is defined
   bool of_odd = true;        // the odd ranks call the collective; turn() does not swap it
   bool by_value = false;     // both functions were read from memory

@@ -18,11 +18,6 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// The name without its line: "Plain.close" of "Plain.close (parts.py:18)".
-std::string name_of(const std::string& reached) {
-  return reached.starts_with('[') ? reached : reached.substr(0, reached.rfind(" ("));
-}
-
 const Side& caller_of(const Explanation& explanation) {
   return explanation.branch->leads_to_ours ? explanation.parting.odd : explanation.parting.rest;
 }
@@ -35,15 +30,14 @@ const Side& other_of(const Explanation& explanation) {
 std::string who_runs(const Explanation& explanation) {
   const Dispatch& dispatch = *explanation.dispatch;
   const std::string runs =
-      fmt::format("{} on {}", name_of(dispatch.runs), said(caller_of(explanation).ranks));
+      fmt::format("{} on {}", dispatch.runs, said(caller_of(explanation).ranks));
   const std::string others = said(other_of(explanation).ranks);
-  return dispatch.instead.empty()
-             ? fmt::format("{} and a different function on {}", runs, others)
-             : fmt::format("{} and {} on {}", runs, name_of(dispatch.instead), others);
+  return dispatch.instead.empty() ? fmt::format("{} and a different function on {}", runs, others)
+                                  : fmt::format("{} and {} on {}", runs, dispatch.instead, others);
 }
 
 std::string verb_of(const Dispatch& dispatch) {
-  return dispatch.runs.starts_with('[') ? "runs" : "is";
+  return dispatch.of_lists ? "runs" : "is";
 }
 
 /// For example "`number == 0` (parts.py:34)".

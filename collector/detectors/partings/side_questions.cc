@@ -126,11 +126,12 @@ bool somebody_is_still_to_come(const Examination& examination, const Parting& pa
              : !working.common(model::RankSet(group->ranks)).empty();
 }
 
-/// A call that a library table lists as a gather under the library's own name.
-bool calls_a_gather(std::string_view statement) {
+/// The statement calls a function whose own name, without what it belongs to, is such a name.
+template <class Is>
+bool calls_any(std::string_view statement, const Is& is) {
   const auto calls = program::calls_in(statement);
-  return std::any_of(calls.begin(), calls.end(), [](const program::Call& call) {
-    return program::gathers(program::last_name(call.callee));
+  return std::any_of(calls.begin(), calls.end(), [&is](const program::Call& call) {
+    return is(program::last_name(call.callee));
   });
 }
 
@@ -212,7 +213,8 @@ bool in_backward(const Examination& examination, const Side& side) {
   }
   const auto& lines = lines_of(examination.job, side.site().file);
   return side.operation == "all_reduce" &&
-         program::statement_at(lines, side.site().line).find("backward(") != std::string::npos;
+         calls_any(program::statement_at(lines, side.site().line),
+                   [](std::string_view name) { return name == "backward"; });
 }
 
 bool in_ddp_forward(const Examination& examination, const Side& side, bool shifted) {
@@ -284,11 +286,16 @@ bool has_all_gradients(const model::JobModel& job, const Side& side) {
 }
 
 bool gathers_unasked(const model::JobModel& job, const Side& side) {
-  const std::string statement =
-      program::statement_at(lines_of(job, side.site().file), side.site().line);
-  return side.call != nullptr &&
-         (side.operation == "all_gather_into_tensor" || side.operation == "all_gather") &&
-         !statement.empty() && !calls_a_gather(statement);
+  const auto& lines = lines_of(job, side.site().file);
+  const std::string statement = program::statement_at(lines, side.site().line);
+  if (side.call == nullptr || !program::unshards_by(side.operation) || statement.empty() ||
+      calls_any(statement, program::gathers)) {
+    return false;
+  }
+  const auto callees = program::callees_at(lines, side.site().line, job.sources);
+  return std::none_of(callees.begin(), callees.end(), [](const std::string& callee) {
+    return program::gathers(program::last_name(callee));
+  });
 }
 
 bool gather_different_units(const model::JobModel& job, const Parting& parting) {

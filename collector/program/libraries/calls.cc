@@ -210,6 +210,12 @@ bool gathers(std::string_view name) {
   });
 }
 
+bool unshards_by(std::string_view collective) {
+  return std::any_of(calls().begin(), calls().end(), [&](const CallRow& row) {
+    return row.does == CallDoes::kUnshards && row.collective == collective;
+  });
+}
+
 bool calls_back_as_often_as_it_likes(std::string_view file) {
   constexpr auto kFiles = std::to_array<std::string_view>(
       {"/torch/optim/lbfgs.py", "/scipy/optimize/", "/tenacity/", "/backoff/", "/retrying.py"});

@@ -10,6 +10,7 @@ namespace ddpdoctor::program {
 namespace {
 
 constexpr auto kMakes = CallDoes::kCollective;
+constexpr auto kUnshards = CallDoes::kUnshards;
 constexpr auto kAgrees = CallDoes::kAgrees;
 constexpr auto kLoops = CallDoes::kLoops;
 constexpr auto kShields = CallDoes::kShields;
@@ -62,8 +63,11 @@ constexpr auto kRows = std::to_array<CallRow>({
     {"torch.distributed.algorithms", "Join", "", kShields, "all_reduce"},
     {"torch", "", "no_grad", kFrees, ""},
     {"torch", "", "inference_mode", kFrees, ""},
-    {"torch.distributed.fsdp", "FullyShardedDataParallel", "forward", kMakes,
+    {"torch.distributed.fsdp", "FullyShardedDataParallel", "forward", kUnshards,
      "all_gather_into_tensor"},
+    // On CPUs.
+    {"torch.distributed.fsdp", "FullyShardedDataParallel", "forward", kUnshards, "all_gather"},
+    {"torch.distributed.fsdp", "FSDPModule", "forward", kUnshards, "all_gather_into_tensor"},
     {"torch.distributed.fsdp", "FullyShardedDataParallel", "clip_grad_norm_", kAgrees,
      "all_reduce"},
     {"torch.distributed.fsdp", "FullyShardedDataParallel", "summon_full_params", kMakes,
@@ -174,6 +178,7 @@ constexpr auto kRows = std::to_array<CallRow>({
     {"deepspeed", "DeepSpeedEngine", "backward", kMakes, "all_reduce"},
     {"deepspeed", "DeepSpeedEngine", "step", kMakes, "all_reduce"},
     {"deepspeed", "DeepSpeedEngine", "train_batch", kLoops, ""},
+    {"deepspeed", "DeepSpeedEngine", "forward", kUnshards, "all_gather_into_tensor"},
     {"deepspeed", "DeepSpeedEngine", "save_checkpoint", kMakes, "barrier"},
     {"deepspeed", "DeepSpeedEngine", "eval_batch", kMakes, ""},
     {"deepspeed", "DeepSpeedEngine", "load_checkpoint", kMakes, "barrier"},

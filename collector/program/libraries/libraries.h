@@ -103,6 +103,7 @@ const OrderRow* order_of_name(std::string_view qualified);
 /// How a library's call interacts with the other ranks.
 enum class CallDoes : std::uint8_t {
   kCollective,        // makes a collective itself
+  kUnshards,          // gathers its sharded parameters, whichever line of the user runs it
   kAgrees,            // makes a collective, and its result (or argument) is then equal on all ranks
   kLoops,             // iterates over the rank's own batches and calls user code
   kShields,           // takes part in collectives for ranks that have no batches left
@@ -136,6 +137,8 @@ bool broadcasts(std::string_view name);
 
 /// A method or function with this name gathers itself; a forward does not count.
 bool gathers(std::string_view name);
+/// Some library makes this collective by itself to gather sharded parameters.
+bool unshards_by(std::string_view collective);
 
 /// A library file that calls a given function a number of times that depends on its results:
 /// optimizers with a line search, scipy's optimizers, retry helpers.

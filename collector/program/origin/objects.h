@@ -50,6 +50,8 @@ class Objects {
   /// The object through which a method of the library is reached: "os.environ" of
   /// "os.environ.get". `qualified` is the method's.
   [[nodiscard]] static Object in_library(std::string_view qualified);
+  /// The class of which a name is the first parameter of a method; kNone if it is not.
+  [[nodiscard]] static std::size_t class_of_self(const Definition& variable);
 
  private:
   struct Place {
@@ -68,8 +70,6 @@ class Objects {
   [[nodiscard]] Object member(const Definition& owner, std::string_view name, Place at) const;
   [[nodiscard]] Object bound(const Binding& binding, Place at) const;
   [[nodiscard]] Object annotated(Node type, Place at) const;
-  /// The class of which a name is the first parameter of a method; kNone if it is not.
-  [[nodiscard]] static std::size_t class_of_self(const Definition& variable);
 
   const Files& files_;
 };

@@ -2,24 +2,17 @@
 #include "collector/program/questions/entered_contexts.h"
 
 #include "collector/program/origin/callees.h"
-#include "collector/program/questions/names.h"
+#include "collector/program/syntax/with_items.h"
 
 namespace ddpdoctor::program {
 
 void each_entered(const Code& code, std::size_t with, const File& file,
                   const std::function<void(Node entered, const Where& where)>& each) {
-  for (const Node part : code.own_parts(with)) {
-    each_inside(part, [&](Node node) {
-      if (!node.is(NodeKind::kWithItem)) {
-        return;
-      }
-      Node entered = node.first_child();
-      entered = entered.is(NodeKind::kAsPattern) ? entered.first_child() : entered;
-      const std::size_t statement = file.facts->index->statement_of(entered);
-      const std::size_t scope =
-          statement == kNone ? 0 : file.facts->index->statements()[statement].scope;
-      each(without_parentheses(entered), {.file = &file, .scope = scope, .statement = statement});
-    });
+  for (const Node entered : entered_by(code[with].node)) {
+    const std::size_t statement = file.facts->index->statement_of(entered);
+    const std::size_t scope =
+        statement == kNone ? 0 : file.facts->index->statements()[statement].scope;
+    each(entered, {.file = &file, .scope = scope, .statement = statement});
   }
 }
 

@@ -6,16 +6,49 @@
 #include <vector>
 
 #include "collector/program/flow/separation.h"
-#include "collector/program/origin/definitions.h"
+#include "collector/program/origin/same_object.h"
+#include "collector/program/questions/code.h"
+#include "collector/program/questions/names.h"
 
 namespace ddpdoctor::program {
 namespace {
 
+/// A condition without what turns it round: "x" for `not x`, "a is b" for `a is not b`.
+struct Plain {
+  std::string text;
+  bool turned = false;
+};
+
+Plain plain(Node condition) {
+  condition = without_parentheses(condition);
+  if (condition.is(NodeKind::kNot)) {
+    Plain inner = plain(condition.field(Field::kArgument));
+    inner.turned = !inner.turned;
+    return inner;
+  }
+  const auto operands = condition.children();
+  const auto signs = condition.fields(Field::kOperators);
+  if (condition.is(NodeKind::kComparison) && operands.size() == 2 && !signs.empty()) {
+    const std::string sign = signs.front().one_line();
+    const bool turned = sign == "!=" || sign == "is not" || sign == "not in";
+    const std::string positive = sign == "!="       ? "=="
+                                 : sign == "is not" ? "is"
+                                 : sign == "not in" ? "in"
+                                                    : sign;
+    return {operands[0].one_line() + " " + positive + " " + operands[1].one_line(), turned};
+  }
+  return {condition.one_line(), false};
+}
+
 /// The paths of one function from a place where it takes the lock.
 class Paths {
  public:
-  Paths(const Flow& flow, std::vector<Node> releases)
-      : flow_(flow), graph_(flow.graph), releases_(std::move(releases)) {}
+  Paths(const SourceText& text, const Scope& scope, std::vector<Node> releases)
+      : text_(text),
+        scope_(scope),
+        flow_(flow_of(text, scope)),
+        graph_(flow_.graph),
+        releases_(std::move(releases)) {}
 
   /// The first return or raise that is reached with the lock held and leaves the function with it.
   [[nodiscard]] std::optional<int> leaving(std::size_t taken) const {
@@ -66,10 +99,28 @@ class Paths {
     if (point.decision == kNone) {
       return false;
     }
-    const std::string& text = graph_.decisions()[point.decision].text;
+    const Decision& later = graph_.decisions()[point.decision];
     return std::any_of(conditions.begin(), conditions.end(), [&](const Dependency& one) {
-      const Point& before = graph_.points()[one.decision];
-      return graph_.decisions()[before.decision].text == text && one.way != way;
+      const Decision& before = graph_.decisions()[graph_.points()[one.decision].decision];
+      if (!before.is_test() || !later.is_test()) {
+        return before.text == later.text && one.way != way;
+      }
+      const Plain a = plain(before.condition);
+      const Plain b = plain(later.condition);
+      const bool same_way = (one.way == way) == (a.turned == b.turned);
+      return a.text == b.text && !same_way && !is_assigned_between(before, one.way, later);
+    });
+  }
+
+  /// An operand of both conditions gets another value between them.
+  [[nodiscard]] bool is_assigned_between(const Decision& before, Way way,
+                                         const Decision& later) const {
+    const auto names = name_chains(before.condition);
+    return std::any_of(names.begin(), names.end(), [&](const NameChain& name) {
+      const auto changes = changes_between(text_, scope_, before, way, later.line, name.dotted());
+      return std::any_of(changes.begin(), changes.end(), [](const Binding& one) {
+        return one.kind != BindingKind::kMethod && !one.item;
+      });
     });
   }
 
@@ -100,26 +151,82 @@ class Paths {
     return out;
   }
 
+  const SourceText& text_;
+  const Scope& scope_;
   const Flow& flow_;
   const FlowGraph& graph_;
   std::vector<Node> releases_;
 };
 
-std::vector<Node> releases_in(const SourceText& text, const Sources& sources, const Scope& scope,
-                              std::string_view lock) {
-  std::vector<Node> out;
-  for (const MethodCall& call : calls_on(text, sources, scope.first_line, scope.last_line)) {
-    if (call.method == "release" && last_of(call.object) == last_of(lock)) {
-      out.push_back(call.call);
+/// The expression at a line, where it is written; no node if the line has no such expression.
+Node written_at(const Code& code, const WantedLock& wanted) {
+  const std::size_t at = code.header_at(wanted.line);
+  Node found;
+  for (std::size_t i = at == kNone ? code.at(wanted.line) : at; !found && i < code.size(); ++i) {
+    if (code[i].line > wanted.line) {
+      break;
+    }
+    for (const Node part : code.own_parts(i)) {
+      each_inside(part, [&](Node node) {
+        found =
+            !found && !dotted_name(node).empty() && node.one_line() == wanted.name ? node : found;
+      });
     }
   }
-  return out;
+  return found;
 }
+
+/// The functions of one file and the lock that they take and release.
+class Releases {
+ public:
+  Releases(const SourceText& text, const Sources& sources)
+      : text_(text), sources_(sources), files_(text, sources), file_(files_.file_of(text)) {}
+
+  [[nodiscard]] ObjectPath path(Node expression) const {
+    const std::size_t statement = file_.facts->index->statement_of(expression);
+    const std::size_t scope =
+        statement == kNone ? 0 : file_.facts->index->statements()[statement].scope;
+    return path_to(expression, file_, scope, files_);
+  }
+
+  /// The calls of a function that release the lock, or may: their object may be the lock under a
+  /// different name. Empty if none of them certainly does.
+  [[nodiscard]] std::vector<Node> in(const Scope& scope, const ObjectPath& lock) const {
+    std::vector<Node> out;
+    bool certain = false;
+    for (const MethodCall& call : calls_on(text_, sources_, scope.first_line, scope.last_line)) {
+      if (call.method != "release") {
+        continue;
+      }
+      const ObjectPath released =
+          call.inner ? ObjectPath{.made = call.made}
+                     : path(call.call.field(Field::kFunction).field(Field::kObject));
+      const SameObject same = is_same_object(lock, released);
+      certain = certain || same == SameObject::kYes;
+      if (same != SameObject::kNo) {
+        out.push_back(call.call);
+      }
+    }
+    return certain ? out : std::vector<Node>();
+  }
+
+ private:
+  const SourceText& text_;
+  const Sources& sources_;
+  Files files_;
+  const File& file_;
+};
 
 }  // namespace
 
 std::optional<int> leaves_without_release(const SourceText& text, const Sources& sources,
-                                          std::string_view lock) {
+                                          const WantedLock& wanted) {
+  const Node expression = written_at(Code(text), wanted);
+  if (!expression) {
+    return std::nullopt;
+  }
+  const Releases releases(text, sources);
+  const ObjectPath lock = releases.path(expression);
   const FileFacts& facts = facts_of(text);
   const auto [first, last] = facts.calls.equal_range("acquire");
   for (auto one = first; one != last; ++one) {
@@ -127,16 +234,17 @@ std::optional<int> leaves_without_release(const SourceText& text, const Sources&
     const std::size_t statement = facts.index->statement_of(call);
     // A result that is tested says whether the lock was taken: `if not lock.acquire(timeout=1)`.
     const bool plain = statement != kNone && call.parent().is(NodeKind::kExpressionStatement);
-    const Node object = call.field(Field::kFunction).field(Field::kObject);
-    if (!plain || object.one_line() != lock ||
-        facts.index->scopes()[scope].kind != ScopeKind::kFunction) {
+    const Scope& function = facts.index->scopes()[scope];
+    if (!plain || function.kind != ScopeKind::kFunction) {
       continue;
     }
-    const Scope& function = facts.index->scopes()[scope];
-    auto releases = releases_in(text, sources, function, lock);
-    const auto left = releases.empty()
-                          ? std::nullopt
-                          : Paths(flow_of(text, function), std::move(releases)).leaving(statement);
+    const ObjectPath taken = releases.path(call.field(Field::kFunction).field(Field::kObject));
+    if (is_same_object(lock, taken) != SameObject::kYes) {
+      continue;
+    }
+    auto all = releases.in(function, taken);
+    const auto left =
+        all.empty() ? std::nullopt : Paths(text, function, std::move(all)).leaving(statement);
     if (left) {
       return left;
     }

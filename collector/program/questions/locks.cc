@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/program/questions/locks.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "collector/program/questions/names.h"
+#include "collector/program/syntax/with_items.h"
 
 namespace ddpdoctor::program {
 namespace {
@@ -23,17 +25,6 @@ std::string subject_of(const Code& code, std::size_t statement, string_view meth
     });
   }
   return subject;
-}
-
-void add_with_items(const Code& code, std::size_t header, std::vector<std::string>& out) {
-  const Node items = code[header].node.first_child();
-  for (const Node item : items.children()) {
-    Node entered = item.field(Field::kValue);
-    entered = entered.is(NodeKind::kAsPattern) ? entered.first_child() : entered;
-    if (entered) {
-      out.push_back(entered.one_line());
-    }
-  }
 }
 
 /// Adds each `.acquire()` before `before` in one suite that has no later release.
@@ -69,11 +60,48 @@ std::vector<std::string> locks_held(const SourceText& text, int line) {
   for (std::size_t i = headers.size(); i-- > 0;) {
     const std::size_t header = headers[i];
     if (header != kNone && code.kind(header) == NodeKind::kWith) {
-      add_with_items(code, header, out);
+      for (const Node entered : entered_by(code[header].node)) {
+        out.push_back(entered.one_line());
+      }
     }
     add_acquired(code, header, i == 0 ? at : headers[i - 1], out);
   }
   return out;
+}
+
+std::vector<std::string> locks_taken(const SourceText& text, int line) {
+  const Code code(text);
+  const std::size_t at = code.at(line);
+  std::vector<std::string> out;
+  if (at == kNone) {
+    return out;
+  }
+  const std::size_t header = code.header_at(line);
+  if (header != kNone && code.kind(header) == NodeKind::kWith) {
+    const auto all = entered_by(code[header].node);
+    // Behind the first line of a header, the line is that of the item which is entered.
+    const bool told = std::any_of(all.begin(), all.end(), [&](Node one) {
+      return line > code[header].line && one.line() == line;
+    });
+    for (const Node one : all) {
+      if (!one.is(NodeKind::kCall) && (!told || one.line() == line)) {
+        out.push_back(one.one_line());
+      }
+    }
+    return out;
+  }
+  for (std::size_t i = at + 1; i-- > 0 && code[i].last_line >= line && out.empty();) {
+    if (const std::string taken = subject_of(code, i, "acquire"); !taken.empty()) {
+      out.push_back(taken);
+    }
+  }
+  return out;
+}
+
+bool enters_contexts(const SourceText& text, int line) {
+  const Code code(text);
+  const std::size_t at = code.at(line);
+  return at != kNone && code.kind(at) == NodeKind::kWith;
 }
 
 }  // namespace ddpdoctor::program

@@ -91,6 +91,13 @@ constexpr std::int64_t kDictUsed = 16;
 // rangeobject: start, stop, step, length.
 constexpr std::int64_t kRangeLength = 40;
 
+// rlockobject: the lock, its owner (an ident of threading), how often the owner took it. 3.14
+// counts from 0, and the first bit of the lock says that it is held.
+constexpr std::int32_t kVersion314 = 0x030e;
+constexpr std::int64_t kRecursiveLock = 16;
+constexpr std::int64_t kRecursiveOwner = 24;
+constexpr std::int64_t kRecursiveCount = 32;
+
 // dequeobject: ob_size, leftblock, rightblock, leftindex; a block: leftlink, 64 items, rightlink.
 constexpr std::int64_t kDequeLeftBlock = 24;
 constexpr std::int64_t kDequeLeftIndex = 40;

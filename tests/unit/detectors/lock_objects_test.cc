@@ -145,5 +145,61 @@ TEST(LockObjects, AContextAroundALockIsThatLock) {
       << findings[0].evidence.at(0).text;
 }
 
+/// One `with` for both locks: the lines do not say which of them a thread waits for.
+constexpr std::string_view kOneWith = R"(
+def export_weights():
+    with queue_lock, model_lock:
+        pass
+
+async def update_weights():
+    prepare()
+    async with gate:
+        with (model_lock,
+              queue_lock):
+            pass
+)";
+
+TEST(LockObjects, OfOneWithTheThreadHasTheLocksThatNoOtherCanHave) {
+  const model::JobModel job = two_threads(kOneWith, "py:update_weights@/srv/train.py:8",
+                                          "py:export_weights@/srv/train.py:2");
+  const auto findings = asked(kKind, job);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].evidence.at(0).text.find("wants queue_lock and holds model_lock"),
+            std::string::npos)
+      << findings[0].evidence.at(0).text;
+}
+
+TEST(LockObjects, AThreadWaitsForTheFirstLockThatAnotherHas) {
+  // The main thread holds model_lock and waits for a lock of its own: nothing is crossed.
+  const model::JobModel job = two_threads(
+      "def export():\n    with model_lock, queue_lock:\n        pass\n\ndef update():\n"
+      "    with model_lock:\n        with other_lock:\n            pass\n",
+      "py:update@/srv/train.py:7", "py:export@/srv/train.py:2");
+  EXPECT_TRUE(asked(kKind, job).empty());
+}
+
+TEST(LockObjects, AnRLockIsOwnedByTheThreadThatMemoryShows) {
+  // The source alone says: each thread has entered the lock that the other one wants.
+  const auto with_owners = [](bool crossed) {
+    model::JobModel job = two_threads(kTwoOrders, "py:update_weights@/srv/train.py:10",
+                                      "py:export_weights@/srv/train.py:4");
+    add_lock(job, true, 10, "model_lock", 1);
+    add_lock(job, true, 10, "queue_lock", 2);
+    add_lock(job, false, 4, "queue_lock", 2);
+    add_lock(job, false, 4, "model_lock", 1);
+    const auto tid_of = [&job](std::size_t fact) { return *job.facts[fact].number("tid"); };
+    const std::size_t first = job.facts.size() - 4;
+    const auto main = static_cast<std::int64_t>(tid_of(first));
+    const auto other = static_cast<std::int64_t>(tid_of(first + 2));
+    for (std::size_t i = first; i < job.facts.size(); ++i) {
+      const bool model_lock = *job.facts[i].number("lock") == 1;
+      job.facts[i].fields["owner"] = !crossed ? std::int64_t{0} : model_lock ? main : other;
+    }
+    return job;
+  };
+  EXPECT_EQ(asked(kKind, with_owners(true)).size(), 1u);
+  EXPECT_TRUE(asked(kKind, with_owners(false)).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

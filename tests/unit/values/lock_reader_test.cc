@@ -54,6 +54,24 @@ TEST_P(Locks, BehindContextsAreTheLockThatIsAcquired) {
     EXPECT_NE(number_of("other"), 0u) << python.command;
     EXPECT_NE(number_of("other"), number_of("first")) << python.command;
     EXPECT_EQ(number_of("first.timed()"), 0u) << python.command;
+    // Its owner entered it three times; the thread that wants it is a different one.
+    const auto find = [&locks](const std::string& expression) {
+      return std::find_if(locks.begin(), locks.end(),
+                          [&](const SeenLock& one) { return one.expression == expression; });
+    };
+    const auto owned = find("first");
+    const auto wanted = find("table");
+    const auto held = find("other");
+    ASSERT_TRUE(owned != locks.end() && wanted != locks.end() && held != locks.end());
+    EXPECT_EQ(owned->owner, owned->tid) << python.command;
+    EXPECT_EQ(owned->count, 2) << python.command;
+    EXPECT_EQ(wanted->owner, owned->tid) << python.command;
+    EXPECT_NE(wanted->owner, wanted->tid) << python.command;
+    EXPECT_EQ(held->owner, held->tid) << python.command;
+    EXPECT_EQ(held->count, 1) << python.command;
+    const auto free = find("returned");
+    ASSERT_NE(free, locks.end()) << python.command;
+    EXPECT_EQ(free->owner, 0) << python.command;
   }
 }
 
