@@ -136,6 +136,35 @@ bool is_decorator(const model::JobModel& job, const Led& led) {
                      [&led](const program::Block& one) { return one.line == led.decision.line; });
 }
 
+/// The result of a test on all ranks of a side, if it was read.
+std::optional<bool> read_on(const std::vector<ValueGroup>& groups, const model::RankSet& ranks) {
+  const auto holds = [&](const char* value) {
+    return std::any_of(groups.begin(), groups.end(), [&](const ValueGroup& group) {
+      return group.expression == groups.front().expression && group.state == ValueState::kKnown &&
+             group.value == value && group.ranks.common(ranks) == ranks;
+    });
+  };
+  return holds("True") ? std::optional(true) : holds("False") ? std::optional(false) : std::nullopt;
+}
+
+/// No line shows it, but the test was read on one side: the other went the other way.
+void add_opposite(const model::JobModel& job, const Branch& branch, const Parting& parting,
+                  Location& location) {
+  const auto groups = model::values_at(job, branch.where.file, branch.where.line);
+  const auto odd = read_on(groups, parting.odd.ranks);
+  const auto rest = read_on(groups, parting.rest.ranks);
+  if (odd.has_value() == rest.has_value()) {
+    return;
+  }
+  const char* const value = spelled(odd ? !*odd : !*rest);
+  Outcomes out(job, branch.where, branch.condition);
+  out.add({.ranks = odd ? parting.rest.ranks : parting.odd.ranks,
+           .value = value,
+           .reason = "went the other way",
+           .agrees = is(value)});
+  location.outcomes = out.take();
+}
+
 /// Beside what was read of a loop, which shows how far it is or was on some rank.
 void add_left(const model::JobModel& job, const Explanation& explanation, Finding& finding) {
   const LeftLoop& loop = *explanation.loop;
@@ -199,7 +228,7 @@ void add_outcomes(const model::JobModel& job, const Explanation& explanation, Fi
     return;
   }
   const Branch& branch = *explanation.branch;
-  if (!branch.or_else.empty() || branch.guarded.file != branch.where.file) {
+  if (!branch.or_else.empty()) {
     return;
   }
   const bool ours = branch.leads_to_ours;
@@ -208,7 +237,9 @@ void add_outcomes(const model::JobModel& job, const Explanation& explanation, Fi
   const bool reached_it = std::any_of(
       led_there.path.begin(), led_there.path.end(),
       [&branch](const model::CallSite& site) { return graph::same_line(site, branch.guarded); });
-  if (!reached_it && !branch.catches) {
+  const bool shows = reached_it && branch.guarded.file == branch.where.file;
+  Location* const location = location_at(finding, branch.where);
+  if (location == nullptr) {
     return;
   }
   const Led led{.decision = branch.where,
@@ -216,14 +247,16 @@ void add_outcomes(const model::JobModel& job, const Explanation& explanation, Fi
                 .reached = branch.guarded.line,
                 .there = &led_there.ranks,
                 .others = ours ? &parting.rest.ranks : &parting.odd.ranks};
-  Location* const location = location_at(finding, led.decision);
-  if (location != nullptr && branch.catches) {
+  if (branch.catches) {
     add_caught(job, led, *location);
-  } else if (location != nullptr && (branch.caches || is_decorator(job, led))) {
+  } else if (shows && (branch.caches || is_decorator(job, led))) {
     add_decorated(job, led, branch.caches ? "returned a kept result" : "skipped the function",
                   *location);
-  } else {
+  } else if (shows) {
     add_outcomes_of(job, led, finding);
+  }
+  if (location->outcomes.empty()) {
+    add_opposite(job, branch, parting, *location);
   }
 }
 

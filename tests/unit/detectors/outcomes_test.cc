@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a deciding line resulted in on ranks whose memory does not show it.
+#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -83,6 +84,39 @@ TEST(Outcomes, NameAValueThatIsAnotherOneNow) {
   with.facts.push_back(model::fact_of(seen(2, "False", ValueState::kStale)));
   with.facts.push_back(model::fact_of(seen(3, "", ValueState::kUnknown)));
   EXPECT_EQ(outcomes(with), "False on 2-3 (skipped line 3); False on 1 (skipped line 3; now True)");
+}
+
+constexpr const char* kGenerator = R"(
+def steps():
+    while not requested():
+        yield step
+def requested():
+    return time.time() > due
+def main():
+    for step in steps():
+        dist.all_reduce(x)
+    dist.barrier()
+)";
+
+TEST(Outcomes, AreTheOppositeOfWhatWasReadOnTheOtherSide) {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kGenerator);
+  builder.stack(kAll, in("all_reduce", at("main", "dist.all_reduce(x)")));
+  builder.stack(0, in("barrier", at("main", "dist.barrier()")));
+  model::JobModel told = builder.build();
+  for (const model::Rank rank : {1, 2, 3}) {
+    SeenValue inside = seen(rank, "True", ValueState::kKnown);
+    inside.expression = "not requested()";
+    told.facts.push_back(model::fact_of(inside));
+  }
+  const Findings found = asked("divergent-branch", told);
+  ASSERT_EQ(found.size(), 1U);
+  const auto with = std::find_if(found[0].locations.begin(), found[0].locations.end(),
+                                 [](const Location& one) { return !one.outcomes.empty(); });
+  ASSERT_NE(with, found[0].locations.end());
+  EXPECT_EQ(with->outcomes.front().value, "False");
+  EXPECT_EQ(with->outcomes.front().ranks, (model::RankSet{0}));
+  EXPECT_EQ(with->outcomes.front().reason, "went the other way");
 }
 
 TEST(Outcomes, OfAFindingThatIsOnlyPossibleAreNone) {
