@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/webhook.h"
 
-#include <chrono>
-#include <thread>
-#include <utility>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "collector/nodes/child.h"
+#include "cli/curl.h"
 #include "collector/transport/server_address.h"
 
 namespace ddpdoctor::cli {
 namespace {
-
-constexpr std::chrono::milliseconds kLimit{15000};
-constexpr std::chrono::milliseconds kTick{20};
 
 /// A value in a configuration of curl.
 std::string for_curl(std::string_view text) {
@@ -41,26 +34,11 @@ std::string webhook_body(const diagnosis::Diagnosis& diagnosis) {
 
 base::Result<void> send_webhook(const std::string& file, const diagnosis::Diagnosis& diagnosis) {
   const std::string url = TRY(transport::secret_of(file, "--webhook-file"));
-  auto curl = nodes::Child::start({"curl", "--silent", "--show-error", "--fail", "--config", "-"});
-  if (!curl) {
-    return base::failure("--webhook-file: curl cannot be started", "apt-get install curl");
-  }
-  curl->write(
-      fmt::format("url = {}\nheader = \"Content-Type: application/json\"\nmax-time = 10\n"
-                  "data-raw = {}\noutput = \"/dev/null\"\n",
-                  for_curl(url), for_curl(webhook_body(diagnosis))));
-  curl->close_input();
-  const auto until = std::chrono::steady_clock::now() + kLimit;
-  auto status = curl->ended();
-  while (!status && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(kTick);
-    status = curl->ended();
-  }
-  if (!status || nodes::status_of(*status) != 0) {
-    return base::failure(fmt::format("--webhook-file {}: the message was not taken (curl: {})",
-                                     file, status ? nodes::status_of(*status) : -1));
-  }
-  return {};
+  // The address is a secret: it must not be in the command line.
+  return run_curl(fmt::format("--webhook-file {}", file), {"--config", "-"},
+                  fmt::format("url = {}\nheader = \"Content-Type: application/json\"\n"
+                              "data-raw = {}\n",
+                              for_curl(url), for_curl(webhook_body(diagnosis))));
 }
 
 }  // namespace ddpdoctor::cli

@@ -16,11 +16,14 @@
 #include "cli/exit_codes.h"
 #include "cli/metrics_server.h"
 #include "cli/nats_options.h"
+#include "cli/otlp_sender.h"
 #include "cli/output.h"
 #include "cli/reporter.h"
 #include "cli/usage.h"
 #include "collector/diagnosis/several_hosts.h"
 #include "collector/fleet/metrics.h"
+#include "collector/fleet/metrics_text.h"
+#include "collector/nodes/conversation.h"
 #include "collector/transport/nats.h"
 #include "viewer/render.h"
 
@@ -96,6 +99,10 @@ class Collect : public Action {
     app.add_option("--metrics", metrics_,
                    "serve metrics for Prometheus at [HOST]:PORT, under /metrics")
         ->type_name("ADDR");
+    app.add_option("--otlp", otlp_url_,
+                   "send the same metrics to an OpenTelemetry collector every 10 seconds, by "
+                   "OTLP over HTTP")
+        ->type_name("URL");
     app.add_flag("--elected", options_.elected)->group("");
     declare_output(app, output_options_);
   }
@@ -116,6 +123,9 @@ class Collect : public Action {
     output_.emplace(TRY(Output::create(output_options_)));
     if (!metrics_.empty()) {
       server_ = TRY(MetricsServer::listen(metrics_));
+    }
+    if (!otlp_url_.empty()) {
+      otlp_ = TRY(OtlpSender::to(otlp_url_));
     }
     options_.job = nats_.job;
     options_.wait = options_.once ? kOnceWait : 0;
@@ -150,6 +160,7 @@ class Collect : public Action {
       return kNotObserved;
     }
     reporter.finish();
+    publish_metrics(collector.state(), collector.job(), fleet::steady_seconds(), otlp_ != nullptr);
     if (!looked_) {
       return stopped_ ? kNothingFound : kNotObserved;
     }
@@ -176,9 +187,26 @@ class Collect : public Action {
   }
 
   void show_metrics(const fleet::JobState& state, const std::string& job, double now) {
-    if (server_ && now >= next_page_) {
+    if (now >= next_page_) {
       next_page_ = now + 1;
-      server_->show(fleet::metrics(state, job, now, findings_));
+      publish_metrics(state, job, now, otlp_ && otlp_->due(now));
+    }
+  }
+
+  void publish_metrics(const fleet::JobState& state, const std::string& job, double now,
+                       bool send) {
+    if (!server_ && !send) {
+      return;
+    }
+    const auto metrics = fleet::metrics(state, job, now, findings_);
+    if (server_) {
+      server_->show(fleet::prometheus_text(metrics));
+    }
+    if (send) {
+      otlp_->send(fleet::otlp_json(metrics, nodes::now_seconds(), viewer::tool_version()), now);
+    }
+    if (const auto problem = otlp_ ? otlp_->complaint() : std::nullopt) {
+      print_error(*problem);
     }
   }
 
@@ -198,6 +226,8 @@ class Collect : public Action {
   std::optional<Output> output_;
   std::string metrics_;
   std::unique_ptr<MetricsServer> server_;
+  std::string otlp_url_;
+  std::unique_ptr<OtlpSender> otlp_;
   double next_page_ = 0;
   std::map<std::string, std::uint64_t> findings_;
   std::string finding_;  // the finding that was shown last

@@ -73,6 +73,11 @@ class Run : public Action {
            "with --nats: serve metrics for Prometheus at [HOST]:PORT, on the node of rank 0")
         ->type_name("ADDR")
         ->group("A job on many nodes");
+    app.add_option("--otlp", otlp_,
+                   "with --nats: send the same metrics to an OpenTelemetry collector, from the "
+                   "node of rank 0")
+        ->type_name("URL")
+        ->group("A job on many nodes");
     app.add_option("command", options_.command, "the command and its arguments, after --")
         ->type_name("CMD");
     app.positionals_at_end();
@@ -168,6 +173,7 @@ class Run : public Action {
     add("--on-hang-exec", options_.report.on_hang_exec);
     add("--webhook-file", options_.report.webhook);
     add("--metrics", metrics_);
+    add("--otlp", otlp_);
     if (options_.report.always) {
       words.emplace_back("--always");
     }
@@ -179,6 +185,7 @@ class Run : public Action {
 
   RunOptions options_;
   std::string metrics_;
+  std::string otlp_;
   bool no_values_ = false;
 };
 

@@ -266,14 +266,19 @@ std::vector<nodes::Answer> Collector::answers(const std::vector<std::string>& as
   const double now = steady_seconds();
   unanswered_.clear();
   for (nodes::Answer& answer : out) {
+    const std::string name = answer.node;
+    const auto node = state_.nodes().find(name);
     // A node that ended while it was asked has left its last capture.
-    if (!answer.capture && ended_.contains(answer.node)) {
-      answer = ended_[answer.node];
+    if (!answer.capture && ended_.contains(name)) {
+      answer = ended_[name];
+    } else if (!answer.capture && node != state_.nodes().end() &&
+               state_.is_silent(node->second, now)) {
+      answer = answer_of_silent(node->second, now);
     }
     if (!answer.capture) {
-      unanswered_.insert(answer.node);
+      unanswered_.insert(name);
     }
-    answer.node = shown_name(answer.node);
+    answer.node = shown_name(name);
   }
   for (const auto& [name, node] : state_.nodes()) {
     if (std::find(asked.begin(), asked.end(), name) != asked.end()) {
@@ -300,7 +305,12 @@ void Collector::look(const Suspicion& why) {
       asked.push_back(name);
     }
   }
-  auto job = nodes::gather(answers(asked), {.one_job = job_was_named_, .unreachable = {}});
+  auto all = answers(asked);
+  // A dead node is often noticed here: the others stop first. The diagnosis need not be awaited.
+  if (const auto silent = state_.silence(steady_seconds())) {
+    services_.notice(*silent);
+  }
+  auto job = nodes::gather(std::move(all), {.one_job = job_was_named_, .unreachable = {}});
   if (!job) {
     services_.complain(job.error());
     return;

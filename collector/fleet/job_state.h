@@ -57,6 +57,8 @@ class JobState {
   void was_deaf(double now);
   /// The next reason for a snapshot, each once, the most serious first.
   std::optional<Suspicion> suspicion(double now);
+  /// Nodes that have become silent, each once; also one of the reasons above.
+  std::optional<Suspicion> silence(double now);
 
   [[nodiscard]] const std::map<std::string, NodeState>& nodes() const {
     return nodes_;
@@ -103,7 +105,6 @@ class JobState {
                   std::uint32_t hash, double now);
   std::optional<Suspicion> mismatch(double now);
   std::optional<Suspicion> provable(double now);
-  std::optional<Suspicion> silence(double now);
   std::optional<Suspicion> stillness(double now);
   std::optional<Suspicion> end(double now);
 

@@ -295,6 +295,10 @@ std::string HostPids::said(std::string_view text) const {
 }
 
 void name_host_of_facts(JobModel& job) {
+  if (std::all_of(job.facts.begin(), job.facts.end(),
+                  [](const Fact& fact) { return fact.fields.contains(kHost); })) {
+    return;  // a job of many nodes is asked once for each node
+  }
   std::set<std::string> hosts(job.hosts.begin(), job.hosts.end());
   for (const auto& [host, numbers] : known_numbers(job)) {
     hosts.insert(host);

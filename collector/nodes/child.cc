@@ -113,10 +113,9 @@ Child::~Child() {
   }
 }
 
-void Child::write(std::string_view text) const {
-  if (input_) {
-    [[maybe_unused]] const ssize_t written = ::write(input_.get(), text.data(), text.size());
-  }
+std::size_t Child::write(std::string_view text) const {
+  const ssize_t written = input_ ? ::write(input_.get(), text.data(), text.size()) : 0;
+  return written > 0 ? static_cast<std::size_t>(written) : 0;
 }
 
 std::optional<int> Child::ended() {

@@ -38,8 +38,8 @@ class Child {
   void close_errors() {
     errors_.reset();
   }
-  /// Never blocks; text is lost if the program does not read.
-  void write(std::string_view text) const;
+  /// Never blocks; returns how much was written, less than all if the program does not read.
+  std::size_t write(std::string_view text) const;
   void close_input() {
     input_.reset();
   }

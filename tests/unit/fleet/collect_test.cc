@@ -183,6 +183,37 @@ TEST(Collector, RanksOfANodeThatDoesNotAnswerAreNotObserved) {
   EXPECT_TRUE(unobserved->contains(2)) << "no node speaks of it";
 }
 
+TEST(Collector, ANodeThatFallsSilentWhileAllAreAskedIsNamedBeforeTheDiagnosis) {
+  transport::LocalServer server;
+  const Node living(server, 0);
+  wait_for_nodes(server, 1);
+  const auto dead = server.connect();
+  const auto connection = server.connect();
+  std::vector<std::string> said;
+  std::vector<std::string> unobserved;
+  bool done = false;
+  Collector collector(*connection, {.job = "job", .limits = {.hang_timeout = 0.2, .silence = 0.6}},
+                      {.judge =
+                           [&](const model::JobModel& job, const Suspicion&) {
+                             said.emplace_back("judged");
+                             unobserved = job.coverage.unobserved;
+                             done = true;
+                             return Verdict{};
+                           },
+                       .notice = [&](const Suspicion& why) { said.push_back(why.text); },
+                       .stop = [&done] { return done; }});
+  ASSERT_TRUE(dead->keep(subject("*", "marks.*")));
+  ASSERT_TRUE(
+      dead->publish(subject("job", "marks.dead"), write_marks(told("dead", 5, 1, 3, 1)), {}));
+  ASSERT_TRUE(collector.run());
+  ASSERT_EQ(said.size(), 3U);
+  EXPECT_TRUE(said[0].starts_with("no rank began a collective")) << said[0];
+  EXPECT_TRUE(said[1].starts_with("no word from dead (rank 5)")) << said[1];
+  EXPECT_EQ(said[2], "judged");
+  ASSERT_FALSE(unobserved.empty());
+  EXPECT_TRUE(unobserved.front().starts_with("dead: no word from it for")) << unobserved.front();
+}
+
 TEST(Collector, WithoutANameTheOnlyJobIsTheOne) {
   transport::LocalServer server;
   const Node one(server, 0);
