@@ -66,6 +66,7 @@ class Binder(ast.NodeVisitor):
     def __init__(self, modules):
         self.modules = modules  # stems of the user's own modules
         self.names, self.attributes, self.kept, self.classes, self.functions = set(), set(), set(), set(), set()
+        self.composed = []  # patterns of attributes' names that the program puts together
         self.imported = {}  # alias → dotted path
 
     def visit_Import(self, node):
@@ -149,6 +150,9 @@ class Binder(ast.NodeVisitor):
             self.attributes |= {k.arg for k in node.keywords if k.arg}
         elif callee not in self.functions | self.classes:
             self.later.append((callee, [k.arg for k in node.keywords if k.arg]))
+        if callee in ("getattr", "hasattr", "setattr", "delattr") and len(node.args) > 1 and isinstance(node.args[1], ast.JoinedStr):
+            parts = [re.escape(part.value) if isinstance(part, ast.Constant) else r"\w*" for part in node.args[1].values]
+            self.composed.append(re.compile("".join(parts)))  # `getattr(self, f"do_{task}")`: such a name stays
         self.generic_visit(node)
 
     later = []
@@ -202,6 +206,7 @@ def plan(sources, seed):
             binder.kept |= set(words)
     names = binder.names - binder.attributes
     users = {n for n in names if n not in FIXED | binder.kept} | {n for n in binder.attributes if n not in FIXED | binder.kept | library_attributes()}
+    users = {n for n in users if not any(text.fullmatch(n) for text in binder.composed)}
     users = {n for n in users if not (n.startswith("__") and n.endswith("__")) and n != "_"}
     files = {m for m in modules if m.isidentifier() and m not in FIXED | {"__init__", "__main__"} | binder.kept}
     ordered = sorted(users | files)

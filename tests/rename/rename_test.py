@@ -85,6 +85,12 @@ def test_names_that_a_library_asks_for_stay():
     assert "run" not in names and "asked" not in names and "Worker" in names and "own" in names
 
 
+def test_names_that_the_program_puts_together_stay():
+    text = "class Worker:\n    def do_train(self):\n        return 1\n\n    def redo(self, task):\n        return getattr(self, f'do_{task}')()\n"
+    names, _ = naming.plan({"/srv/one.py": text}, 1)
+    assert "do_train" not in names and {"Worker", "redo", "task"} <= set(names)
+
+
 @pytest.mark.skipif("DDPDOCTOR" not in os.environ, reason="needs the program: $DDPDOCTOR")
 @pytest.mark.parametrize("file", list(suite.listed([])), ids=lambda file: file.name)
 def test_a_golden_capture_keeps_its_answer_when_it_is_renamed(file):

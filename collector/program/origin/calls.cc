@@ -37,7 +37,9 @@ bool computes(std::string_view qualified) {
 }  // namespace
 
 Origin Slicer::arguments(Node call, const Where& where) {
-  return joined(arguments_of(call), where);
+  Origin out = joined(arguments_of(call), where);
+  out.none = nullptr;  // the result is None for reasons of its own
+  return out;
 }
 
 Origin Slicer::call(Node node, const Where& where) {
@@ -302,6 +304,12 @@ Origin Slicer::entered(const File& file, std::size_t scope, Node call, const Whe
                            .activation = inside.activation,
                            .depth = where.depth});
     const bool flag = !value || is_flag(value);
+    if ((!value || value.is(NodeKind::kNone)) &&
+        (is_own(guard.source) || guard.source == Source::kRank)) {
+      Origin decides = guard;
+      add_step(decides, file, statement);
+      one.none = std::make_shared<const Origin>(std::move(decides));
+    }
     if (guard.source == Source::kException && !flag) {
       guard = of(Source::kData);  // a fallback value, not the fact that it failed
     }

@@ -157,6 +157,11 @@ Origin Slicer::comparison(Node node, const Where& where) {
     }
   }
   const bool presence = only_asks_for_presence(operands, sign);
+  const auto decides = presence && sign.starts_with("is") ? std::move(out.none) : nullptr;
+  out.none = nullptr;
+  if (decides && out.source == Source::kRank && !chosen) {
+    return *decides;  // the value depends on the rank, but whether it is None does not
+  }
   if (out.source == Source::kRank && presence && !chosen) {
     out.source = Source::kUniform;
   }
@@ -194,6 +199,7 @@ Origin Slicer::arithmetic(Node node, const Where& where) {
   Origin out = stronger(std::move(left), std::move(right));
   out.number = false;
   out.object = false;
+  out.none = nullptr;
   out.like_an_option = every_nth;
   return out;
 }

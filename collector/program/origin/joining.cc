@@ -45,6 +45,9 @@ Origin stronger(Origin a, Origin b) {
   out.like_an_option =
       out.like_an_option && (other.source < Source::kUnknown || other.like_an_option);
   out.object = out.object || other.object;
+  if (!out.none || (other.none && other.none->source > out.none->source)) {
+    out.none = other.none ? std::move(other.none) : std::move(out.none);
+  }
   for (std::string& variable : other.variables) {
     if (out.variables.size() < kMostVariables &&
         std::find(out.variables.begin(), out.variables.end(), variable) == out.variables.end()) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +46,8 @@ struct Origin {
   // Tested like options and counters of a run: whether it is set (`x is None`), every n-th time, or
   // against a counter that all ranks share.
   bool like_an_option = false;
+  // What decides that the value is None, if the rank itself decides it: for `x is None`.
+  std::shared_ptr<const Origin> none{};
   std::string unknown{};              // the first name that no known source defines; empty: none
   std::vector<Callable> callables{};  // internal to the slicer; empty in results
 };

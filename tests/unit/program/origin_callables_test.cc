@@ -85,5 +85,38 @@ run(Roles().first)
             kOfRank);
 }
 
+/// The rank's own line is the value, but whether it is None is whether reading it failed.
+TEST(OriginOfCallables, OfATestForNoneIsWhatDecidesWhichResultIsReturned) {
+  const std::string helpers = R"(
+def number_of(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+def missing(value):
+    return value is None
+
+T = {'missing': lambda value: value is None}
+
+def fit():
+    lines = [str(n) for n in range(40)]
+    if dist.get_rank() == 1:
+        lines[17] = 'n/a'
+    for line in lines:
+        value = number_of(line)
+        reduce(value)  # HERE
+)";
+  for (const char* condition :
+       {"value is None", "value is not None", "missing(value)", "T['missing'](value)"}) {
+    EXPECT_EQ(source_of(helpers, condition), name_of(Source::kException)) << condition;
+  }
+  EXPECT_EQ(source_of("r = dist.get_rank()\nf()  # HERE\n", "r is None"), kOfAll);
+  EXPECT_EQ(source_of("def g(x):\n  if x.sum() > 3:\n    return None\n  return dist.get_rank()\n"
+                      "def h(x):\n  f()  # HERE\n",
+                      "made(g(x)) is None"),
+            name_of(Source::kUnknown));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::program
