@@ -21,17 +21,21 @@ void add_copied(const Fact& earlier, Fact& fact) {
 
 void add_growth(const std::vector<Fact>& before, std::vector<Fact>& now) {
   for (Fact& fact : now) {
+    const bool segments = fact.kind == "shm-kept";
+    if (!segments && fact.kind != "worker-memory") {
+      continue;  // there can be hundreds of others, and fields are looked up by name
+    }
     for (const Fact& earlier : before) {
-      const bool same = fact.kind == "shm-kept" && earlier.kind == "shm-kept" &&
-                        earlier.pid == fact.pid && earlier.text("oldest") == fact.text("oldest");
+      if (earlier.kind != fact.kind || earlier.pid != fact.pid) {
+        continue;
+      }
       const double seconds = fact.number("time").value_or(0) - earlier.number("time").value_or(0);
-      if (same && seconds > 0) {
+      if (seconds > 0 && segments && earlier.text("oldest") == fact.text("oldest")) {
         fact.fields["grew"] = static_cast<std::int64_t>(fact.number("count").value_or(0) -
                                                         earlier.number("count").value_or(0));
         fact.fields["over_seconds"] = seconds;
       }
-      if (fact.kind == "worker-memory" && earlier.kind == fact.kind && earlier.pid == fact.pid &&
-          seconds > 0) {
+      if (seconds > 0 && !segments) {
         add_copied(earlier, fact);
       }
     }

@@ -13,6 +13,7 @@
 
 #include "collector/monitor/value_facts.h"
 #include "collector/stacks/capture.h"
+#include "collector/stacks/target/maps_table.h"
 
 namespace ddpdoctor::monitor {
 
@@ -24,12 +25,14 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-stacks::CaptureOptions capture_options(const ObserveOptions& options, ValueFacts& values) {
+stacks::CaptureOptions capture_options(const ObserveOptions& options, ValueFacts& values,
+                                       stacks::MapsTable& maps) {
   return {.allow_stop = options.allow_stop,
           .native = options.native,
           .torch_state = !options.glance,
           .glance = options.glance,
-          .visitor = options.values && !options.glance ? values.visitor() : nullptr};
+          .visitor = options.values && !options.glance ? values.visitor() : nullptr,
+          .maps = &maps};
 }
 
 std::vector<pid_t> pids_of(const sources::JobTree& tree) {
@@ -146,10 +149,11 @@ base::Result<model::Look> first_look(pid_t pid, const ObserveOptions& options) {
   look.tree = TRY(sources::find_job(pid, options.whole_tree));
   look.time = now_seconds();
   ValueFacts values;
-  look.stacks = stacks::capture(pids_of(look.tree), capture_options(options, values));
+  stacks::MapsTable maps;
+  look.stacks = stacks::capture(pids_of(look.tree), capture_options(options, values, maps));
   sources::refine_roles(look.tree, look.stacks);
-  look.waits = sources::wait_targets(look.tree, look.stacks);
-  look.facts = sources::surroundings(look.tree, look.stacks);
+  look.waits = sources::wait_targets(look.tree, look.stacks, &maps);
+  look.facts = sources::surroundings(look.tree, look.stacks, &maps);
   values.add_to(look);
   return look;
 }
@@ -166,14 +170,15 @@ base::Result<model::Look> next_look(pid_t pid, const model::Look& before,
   std::copy_if(pids.begin(), pids.end(), std::back_inserter(moved),
                [&kept](pid_t each) { return !kept.contains(each); });
   ValueFacts values;
-  look.stacks = joined(pids, kept, stacks::capture(moved, capture_options(options, values)));
+  stacks::MapsTable maps;
+  look.stacks = joined(pids, kept, stacks::capture(moved, capture_options(options, values, maps)));
   sources::refine_roles(look.tree, look.stacks);
   if (moved.empty() && pids == pids_of(before.tree)) {
     look.waits = before.waits;
   } else {
-    look.waits = sources::wait_targets(look.tree, look.stacks);
+    look.waits = sources::wait_targets(look.tree, look.stacks, &maps);
   }
-  look.facts = sources::surroundings(look.tree, look.stacks);
+  look.facts = sources::surroundings(look.tree, look.stacks, &maps);
   values.add_to(look, &before);
   return look;
 }

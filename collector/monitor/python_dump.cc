@@ -11,6 +11,7 @@
 #include "collector/sources/processes/process_table.h"
 #include "collector/stacks/capture.h"
 #include "collector/stacks/python_visit.h"
+#include "collector/stacks/target/maps_table.h"
 
 namespace ddpdoctor::monitor {
 namespace {
@@ -135,11 +136,13 @@ base::Result<std::vector<DumpedProcess>> dump_python(pid_t pid, const DumpOption
   const std::vector<pid_t> pids =
       options.descendants ? family(pid, table) : std::vector<pid_t>{pid};
   std::map<pid_t, Visited> seen;
+  stacks::MapsTable maps;
   const auto captured =
       stacks::capture(pids, {.allow_stop = options.allow_stop,
                              .native = options.native,
                              .torch_state = false,
-                             .visitor = [&seen](stacks::PythonVisit& one) { visit(one, seen); }});
+                             .visitor = [&seen](stacks::PythonVisit& one) { visit(one, seen); },
+                             .maps = &maps});
   std::vector<DumpedProcess> out;
   for (const stacks::ProcessStacks& process : captured) {
     const auto known = seen.find(process.pid);
@@ -162,10 +165,9 @@ base::Result<std::vector<DumpedProcess>> dump_python(pid_t pid, const DumpOption
                       .exe = row.exe,
                       .version = known->second.version,
                       .threads = {}};
-    const stacks::Maps maps = stacks::Maps::of(process.pid).value_or(stacks::Maps());
     for (const stacks::ThreadStack& thread : process.threads) {
       if (thread.has_python) {
-        one.threads.push_back(dumped(thread, known->second, maps));
+        one.threads.push_back(dumped(thread, known->second, maps.of(process.pid)));
       }
     }
     out.push_back(std::move(one));

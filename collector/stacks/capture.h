@@ -12,6 +12,7 @@
 
 namespace ddpdoctor::stacks {
 
+class MapsTable;
 struct PythonVisit;
 /// Reads data of a process while its interpreter is accessible (python_visit.h).
 using PythonVisitor = std::function<void(PythonVisit&)>;
@@ -23,7 +24,8 @@ struct CaptureOptions {
   // Main threads only; for a running one, the Python frames that do not change.
   bool glance = false;
   std::chrono::milliseconds process_deadline{2000};
-  PythonVisitor visitor{};  // called once for each process with Python
+  PythonVisitor visitor{};    // called once for each process with Python
+  MapsTable* maps = nullptr;  // gets the maps of the processes that were read
 };
 
 /// The stacks of `pids`, in that order; an unreadable process has `problems`. Files that processes

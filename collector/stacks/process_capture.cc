@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/stacks/target/maps_table.h"
 #include "collector/stacks/target/permission.h"
 #include "collector/stacks/target/proc_file.h"
 #include "collector/stacks/torch/state.h"
@@ -328,6 +329,9 @@ ProcessStacks ProcessCapture::finish(const FunctionNames& names) {
   }
   visit();
   python_.reset();
+  if (target_ && options_.maps != nullptr) {
+    options_.maps->keep(result_.pid, target_->release_maps());
+  }
   target_.reset();
   return std::move(result_);
 }

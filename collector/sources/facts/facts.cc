@@ -56,12 +56,13 @@ bool any_thread_in_d_state(const std::vector<stacks::ProcessStacks>& stacks) {
 }  // namespace
 
 std::vector<RawFact> surroundings(const JobTree& job,
-                                  const std::vector<stacks::ProcessStacks>& stacks) {
+                                  const std::vector<stacks::ProcessStacks>& stacks,
+                                  stacks::MapsTable* maps) {
   if (job.processes.empty()) {
     return {};
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  WaitContext context(job, stacks);
+  WaitContext context(job, stacks, maps);
   const Scene scene{.context = context,
                     .stacks = stacks,
                     .now = std::chrono::duration<double>(now).count(),

@@ -13,6 +13,7 @@
 
 #include "collector/sources/processes/process_table.h"
 #include "collector/stacks/stack.h"
+#include "collector/stacks/target/maps_table.h"
 
 namespace ddpdoctor::sources {
 
@@ -26,7 +27,9 @@ struct RawFact {
   std::map<std::string, Value> fields;
 };
 
+/// `maps`, if any, has what the capture of the stacks has read already.
 std::vector<RawFact> surroundings(const JobTree& job,
-                                  const std::vector<stacks::ProcessStacks>& stacks);
+                                  const std::vector<stacks::ProcessStacks>& stacks,
+                                  stacks::MapsTable* maps = nullptr);
 
 }  // namespace ddpdoctor::sources

@@ -74,8 +74,7 @@ std::optional<pid_t> creator_in_name(std::string_view name) {
   return pid && *pid > 0 && rest.find('_') != std::string_view::npos ? pid : std::nullopt;
 }
 
-/// Which processes of the job map or have opened each segment. Their maps are read once, and only
-/// if there are segments.
+/// Which processes of the job map or have opened each segment.
 class Users {
  public:
   explicit Users(const Scene& scene) : scene_(scene) {}
@@ -98,13 +97,12 @@ class Users {
  private:
   static constexpr std::string_view kFolder = "/dev/shm/";
 
-  /// Deleted segments keep " (deleted)" behind their names and are none of the named ones.
   void add_mapped_by(pid_t pid) {
-    const std::string maps = read_file(proc_path(pid, "maps"), kLargeFile).value_or("");
-    for (std::size_t at = maps.find(kFolder); at != std::string::npos;
-         at = maps.find(kFolder, at)) {
-      at += kFolder.size();
-      pids_[maps.substr(at, maps.find('\n', at) - at)].insert(pid);
+    for (const stacks::Mapping& mapping : scene_.context.maps(pid).all()) {
+      const std::size_t at = mapping.path.find(kFolder);
+      if (at != std::string::npos && !mapping.deleted) {
+        pids_[mapping.path.substr(at + kFolder.size())].insert(pid);
+      }
     }
   }
 

@@ -17,7 +17,7 @@ namespace ddpdoctor::sources {
 namespace {
 
 constexpr std::string_view kSegments = "/dev/shm/torch_";
-// A batch in use has fewer tensors; maps of such processes are not read.
+// A batch in use has fewer tensors.
 constexpr std::size_t kFewest = 32;
 constexpr std::size_t kMostStated = 512;  // further segments are only counted
 
@@ -27,21 +27,19 @@ struct Kept {
   std::size_t mappings = 0;
 };
 
-Kept kept_by(pid_t pid) {
-  Kept kept;
-  const std::string maps = read_file(proc_path(pid, "maps"), kLargeFile).value_or("");
-  for (const std::string_view line : base::split(maps, '\n')) {
-    kept.mappings += line.empty() ? 0 : 1;
-    const std::size_t at = line.find(kSegments);
-    if (at != std::string_view::npos && !line.ends_with(" (deleted)")) {
-      kept.paths.emplace(line.substr(at));
+Kept kept_by(const stacks::Maps& maps) {
+  Kept kept{.paths = {}, .mappings = maps.all().size()};
+  for (const stacks::Mapping& mapping : maps.all()) {
+    const std::size_t at = mapping.path.find(kSegments);
+    if (at != std::string::npos && !mapping.deleted) {
+      kept.paths.insert(mapping.path.substr(at));
     }
   }
   return kept;
 }
 
 std::optional<RawFact> fact_of(const Scene& scene, const JobProcess& process) {
-  const Kept kept = kept_by(process.row.pid);
+  const Kept kept = kept_by(scene.context.maps(process.row.pid));
   if (kept.paths.size() < kFewest) {
     return std::nullopt;
   }

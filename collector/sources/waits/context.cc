@@ -24,8 +24,9 @@ std::vector<pid_t> pids_of(const JobTree& job) {
 
 }  // namespace
 
-WaitContext::WaitContext(const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks)
-    : job_(job), descriptors_(pids_of(job)) {
+WaitContext::WaitContext(const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks,
+                         stacks::MapsTable* maps)
+    : job_(job), descriptors_(pids_of(job)), maps_(maps != nullptr ? *maps : own_maps_) {
   for (const stacks::ProcessStacks& process : stacks) {
     stacks_[process.pid] = &process;
   }
@@ -61,14 +62,15 @@ const std::set<pid_t>& WaitContext::mappers(const MappedByte& byte) {
     return place->second;
   }
   const bool alone = job_.processes.size() < 2;
+  const auto holds = [&byte](const stacks::Maps& maps) {
+    return std::any_of(maps.all().begin(), maps.all().end(), [&byte](const auto& one) {
+      return one.inode == byte.inode && one.device == byte.device && one.offset <= byte.offset &&
+             byte.offset - one.offset < one.end - one.start;
+    });
+  };
   for (const pid_t pid : alone ? numbered_entries("/proc") : pids_of(job_)) {
-    const auto maps = stacks::Maps::of(pid);
-    const bool maps_it =
-        maps && std::any_of(maps->all().begin(), maps->all().end(), [&byte](const auto& one) {
-          return one.inode == byte.inode && one.device == byte.device &&
-                 one.offset <= byte.offset && byte.offset - one.offset < one.end - one.start;
-        });
-    if (maps_it) {
+    // Those of a whole machine would need too much memory.
+    if (alone ? holds(stacks::Maps::of(pid).value_or(stacks::Maps())) : holds(maps(pid))) {
       place->second.insert(pid);
     }
   }
@@ -81,6 +83,10 @@ stacks::LiveMemory& WaitContext::memory(pid_t pid) {
     memory = std::make_unique<stacks::LiveMemory>(pid);
   }
   return *memory;
+}
+
+const stacks::Maps& WaitContext::maps(pid_t pid) {
+  return maps_.of(pid);
 }
 
 pid_t WaitContext::outer_pid(const ProcessRow& process, pid_t inner) const {

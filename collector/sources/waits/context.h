@@ -20,6 +20,7 @@
 #include "collector/sources/waits/targets.h"
 #include "collector/stacks/stack.h"
 #include "collector/stacks/target/live_memory.h"
+#include "collector/stacks/target/maps_table.h"
 
 namespace ddpdoctor::sources {
 
@@ -49,7 +50,9 @@ struct MappedByte {
 
 class WaitContext {
  public:
-  WaitContext(const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks);
+  /// `maps`: what other readers of this snapshot have read; nullptr = nothing.
+  WaitContext(const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks,
+              stacks::MapsTable* maps = nullptr);
 
   [[nodiscard]] const JobTree& job() const {
     return job_;
@@ -62,6 +65,8 @@ class WaitContext {
   const std::map<std::uint64_t, std::uint64_t>& unix_sockets();
   const std::vector<FileLock>& file_locks();
   stacks::LiveMemory& memory(pid_t pid);
+  /// Of a process of the job.
+  const stacks::Maps& maps(pid_t pid);
   /// Running processes of the job that map this byte of a file; if the job is a single process,
   /// those of the whole machine, because its relatives were left out.
   const std::set<pid_t>& mappers(const MappedByte& byte);
@@ -80,6 +85,8 @@ class WaitContext {
   std::optional<std::map<std::uint64_t, std::uint64_t>> unix_;
   std::optional<std::vector<FileLock>> locks_;
   std::map<pid_t, std::unique_ptr<stacks::LiveMemory>> memory_;
+  stacks::MapsTable own_maps_;
+  stacks::MapsTable& maps_;
   std::map<MappedByte, std::set<pid_t>> mappers_;
 };
 

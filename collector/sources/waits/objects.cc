@@ -66,8 +66,7 @@ std::optional<ObjectWait> futex_wait_of(WaitContext& context, const WaitingThrea
   const std::uint64_t address = arguments[0];
   std::optional<MappedByte> file;
   if ((operation & FUTEX_PRIVATE_FLAG) == 0) {
-    const auto maps = stacks::Maps::of(pid);
-    file = maps ? in_file(*maps, address) : std::nullopt;
+    file = in_file(context.maps(pid), address);
   }
   if (!file) {
     return ObjectWait{.kind = "lock",

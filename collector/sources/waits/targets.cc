@@ -46,9 +46,9 @@ std::optional<WaitTarget> target_of(WaitContext& context, const WaitingThread& w
 }  // namespace
 
 std::map<std::pair<pid_t, pid_t>, WaitTarget> wait_targets(
-    const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks) {
+    const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks, stacks::MapsTable* maps) {
   std::map<std::pair<pid_t, pid_t>, WaitTarget> targets;
-  WaitContext context(job, stacks);
+  WaitContext context(job, stacks, maps);
   for (const stacks::ProcessStacks& process : stacks) {
     const JobProcess* known = job.find(process.pid);
     if (known == nullptr) {

@@ -11,6 +11,7 @@
 
 #include "collector/sources/processes/process_table.h"
 #include "collector/stacks/stack.h"
+#include "collector/stacks/target/maps_table.h"
 
 namespace ddpdoctor::sources {
 
@@ -24,6 +25,7 @@ struct WaitTarget {
 
 /// For each (pid, tid) whose wait can be named.
 std::map<std::pair<pid_t, pid_t>, WaitTarget> wait_targets(
-    const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks);
+    const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks,
+    stacks::MapsTable* maps = nullptr);
 
 }  // namespace ddpdoctor::sources

@@ -51,6 +51,11 @@ class LiveTarget final : public Target {
   /// done already.
   bool refresh_maps();
 
+  /// The maps, for other readers; the target is not usable afterwards.
+  Maps release_maps() {
+    return std::move(maps_);
+  }
+
  private:
   struct Slot {
     bool tried = false;

@@ -129,6 +129,26 @@ TEST(Facts, ASegmentKnowsItsCreatorAndWhoMapsIt) {
   EXPECT_GE(field<std::int64_t>(usage[0], "segments"), 1);
 }
 
+TEST(Facts, SegmentsAreFoundInTheMapsThatTheCaptureHasRead) {
+  const std::string name = fmt::format("/torch_{}_778_0", ::getpid());
+  const int made = ::shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::ftruncate(made, 1 << 30), 0);
+  ::close(made);
+  stacks::MapsTable maps;
+  const auto kept =
+      stacks::Maps::parse(fmt::format("1000-2000 rw-s 00000000 00:17 12 /dev/shm{}\n"
+                                      "2000-3000 rw-s 00000000 00:17 13 /dev/shm/torch_1_2_3 "
+                                      "(deleted)\n",
+                                      name));
+  ASSERT_TRUE(kept);
+  maps.keep(::getpid(), *kept);
+  const auto segments =
+      facts_of(surroundings(job_of({::getpid()}), {}, &maps), "shm-segment", ::getpid());
+  ::shm_unlink(name.c_str());
+  ASSERT_EQ(segments.size(), 1U);
+  EXPECT_TRUE(field<bool>(segments[0], "in_use"));
+}
+
 TEST(Facts, ALeakedSegmentHasNoCreatorAndNoUser) {
   pid_t gone = 0;
   {

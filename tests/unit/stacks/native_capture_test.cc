@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "collector/stacks/capture.h"
+#include "collector/stacks/target/maps_table.h"
 #include "collector/stacks/target/proc_tasks.h"
 #include "tests/support/child_process.h"
 #include "tests/support/places.h"
@@ -165,6 +166,21 @@ TEST(Capture, InterruptsNoWait) {
     EXPECT_EQ(line->find("interrupted"), std::string::npos) << *line;
     ++ends[line->substr(0, line->rfind(' '))];
   }
+}
+
+TEST(Capture, KeepsTheMapsForOtherReaders) {
+  MapsTable maps;
+  pid_t gone = 0;
+  {
+    Scene scene("mutex");
+    scene.number("owner");
+    gone = scene.pid();
+    CaptureOptions options = kNoStop;
+    options.maps = &maps;
+    capture(std::span(&gone, 1), options);
+  }
+  EXPECT_FALSE(Maps::of(gone) && !Maps::of(gone)->all().empty());
+  EXPECT_FALSE(maps.of(gone).all().empty());
 }
 
 TEST(Capture, FindsTheOwnerOfAMutex) {
