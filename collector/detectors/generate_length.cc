@@ -8,6 +8,8 @@
 #include "collector/detectors/partings/generation.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/program/questions/exits.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -43,6 +45,28 @@ void put_generating_side_first(const graph::Examination& examination, const Part
   }
 }
 
+/// The tests that can end the user's own loop, if none of them is known to separate the ranks.
+void add_tests_that_end_it(const graph::Examination& examination, const Explanation& explanation,
+                           Finding& finding) {
+  constexpr std::size_t kMostTests = 2;
+  const auto line =
+      explanation.branch
+          ? std::nullopt
+          : own_generation_line(examination, generating(examination, explanation.parting));
+  if (!line) {
+    return;
+  }
+  std::size_t told = 0;
+  for (const program::Block& test :
+       program::loop_exits(lines_of(examination.job, line->file), line->line)) {
+    if (++told <= kMostTests) {
+      finding.locations.push_back(
+          location({.file = line->file, .line = test.line, .function = line->function}, {},
+                   "ends the generation of a rank"));
+    }
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   return findings_with(examination, Cause::kGenerate, "generate-length",
                        [&](const Explanation& explanation, Finding& finding) {
@@ -54,6 +78,7 @@ Findings detect(const graph::Examination& examination) {
                              waiting_call(examination, explanation));
                          finding.fix = fix(examination, explanation);
                          put_generating_side_first(examination, parting, finding);
+                         add_tests_that_end_it(examination, explanation, finding);
                        });
 }
 

@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/cause.h"
+#include "collector/detectors/partings/rank_values.h"
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
@@ -296,6 +297,10 @@ void add_earlier_group(Finding& finding, const graph::Examination& examination,
   if (!calls.empty() && calls.front()->call_site.known()) {
     finding.locations.push_back(
         location(calls.front()->call_site, {}, fmt::format("{} was used here", name)));
+    if (const auto test = test_between(examination.job, calls.front()->call_site, numbers.behind,
+                                       numbers.ahead)) {
+      finding.locations.push_back(location(*test, {}, "decides which ranks use it"));
+    }
   }
 }
 

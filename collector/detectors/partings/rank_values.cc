@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/observed_values.h"
+#include "collector/program/questions/deciding.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -51,6 +53,20 @@ RankValues rank_values(const model::JobModel& job, const model::CallSite& where,
     out.more = less ? other.second : one.second;
   }
   return out;
+}
+
+std::optional<model::CallSite> test_between(const model::JobModel& job, const model::CallSite& line,
+                                            const model::RankSet& these,
+                                            const model::RankSet& those) {
+  for (const program::Block& block :
+       program::deciding_branches(lines_of(job, line.file), line.line)) {
+    const model::CallSite where{.file = line.file, .line = block.line, .function = line.function};
+    const RankValues values = rank_values(job, where, false, these.united(those));
+    if (!is_loop(block) && values.differs() && (values.less == these || values.more == these)) {
+      return where;
+    }
+  }
+  return std::nullopt;
 }
 
 bool are_at_one_step(const model::JobModel& job) {

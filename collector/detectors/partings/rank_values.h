@@ -2,6 +2,8 @@
 // What the memory of all ranks shows about one decision or loop.
 #pragma once
 
+#include <optional>
+
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::detectors {
@@ -27,6 +29,11 @@ struct RankValues {
 /// of these ranks and has at most two values.
 RankValues rank_values(const model::JobModel& job, const model::CallSite& where, bool loop,
                        const model::RankSet& ranks);
+
+/// The nearest test before a line with one value on these ranks and the other one on those.
+std::optional<model::CallSite> test_between(const model::JobModel& job, const model::CallSite& line,
+                                            const model::RankSet& these,
+                                            const model::RankSet& those);
 
 /// The loops of the ranks are equally far on all of them according to their iterators; false if
 /// none shows it.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -57,6 +59,34 @@ TEST(GenerateLength, NamesTheTestThatEndsTheUsersOwnLoop) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
   EXPECT_NE(findings[0].fix.find("`not alive.any()`"), std::string::npos) << findings[0].fix;
+}
+
+TEST(GenerateLength, ShowsTheTestThatEndsALoopOfWhichTheCountIsEqual) {
+  constexpr const char* kCounted = R"(
+def unroll(model, ids, ends_after):
+    for length in range(limit):
+        ids = model(ids)
+        if length + 1 >= ends_after:
+            break
+    return ids
+
+def main():
+    for it in range(40):
+        loss = score(unroll(model, prompt, 3))
+        loss.backward()
+)";
+  const std::string gather =
+      "native:c10d::Work::wait | "
+      "py:all_gather_into_tensor@/v/torch/distributed/distributed_c10d.py:3100 | "
+      "py:_pre_forward@/v/torch/distributed/fsdp/_fully_shard/_fsdp_state.py:380 | ";
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, kCounted);
+  builder.stack(1, gather + at("unroll", "ids = model") + " | " + at("main", "loss = score"));
+  builder.stack(0, in("reduce_scatter_tensor", at("main", "loss.backward")));
+  const Findings findings = asked("generate-length", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(std::any_of(findings[0].locations.begin(), findings[0].locations.end(),
+                          [](const Location& one) { return one.line == 4; }));
 }
 
 /// The hosts of a GPU job: both wait for a value further on, and the records show where they

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
+#include "collector/model/observed_values.h"
 #include "tests/unit/detectors/collective_stories.h"
 
 namespace ddpdoctor::detectors {
@@ -134,6 +137,43 @@ TEST(NewGroupSubset, TellsByTheNumbersAloneThatALazyGroupWasMadeOnSomeRanks) {
       findings[0].evidence.at(0).text.find("group 1 of ranks 0 and 2 exists only on ranks 0 and 2"),
       std::string::npos)
       << findings[0].evidence.at(0).text;
+}
+
+/// The group was used under a test; `value` is what that is on the ranks without the group.
+Findings used_under_a_test(const std::string& value) {
+  JobBuilder builder = lazy("1", "2");
+  builder.source("/srv/main.py",
+                 "def main():\n    if expert is not None:\n        dist.all_reduce(expert)\n");
+  builder.call({0, 2}, {.operation = "all_reduce",
+                        .sequence = 1,
+                        .group = "1",
+                        .site = "main@/srv/main.py~all_reduce",
+                        .state = model::CallState::kCompleted});
+  model::JobModel told = builder.build();
+  for (const model::Rank rank : {0, 1, 2, 3}) {
+    told.facts.push_back(model::fact_of({.rank = rank,
+                                         .role = model::ValueRole::kDecision,
+                                         .file = "/srv/main.py",
+                                         .line = 2,
+                                         .function = "main",
+                                         .at = 3,
+                                         .expression = "expert is not None",
+                                         .value = rank % 2 == 0 ? "True" : value,
+                                         .state = model::ValueState::kKnown,
+                                         .reason = {}}));
+  }
+  return asked("new-group-subset", told);
+}
+
+TEST(NewGroupSubset, ShowsTheTestUnderWhichTheLazyGroupWasUsed) {
+  const auto decides = [](const Findings& findings) {
+    return findings.size() == 1 &&
+           std::any_of(
+               findings[0].locations.begin(), findings[0].locations.end(),
+               [](const Location& one) { return one.file == "/srv/main.py" && one.line == 2; });
+  };
+  EXPECT_TRUE(decides(used_under_a_test("False")));
+  EXPECT_FALSE(decides(used_under_a_test("True")));
 }
 
 TEST(NewGroupSubset, SeesOneNumberForTwoGroupsInTheMaking) {
