@@ -121,6 +121,7 @@ class Collect : public Action {
       return tl::make_unexpected(sound.error());
     }
     output_.emplace(TRY(Output::create(output_options_)));
+    const EndSignals signals;  // before the first thread, which takes over what is blocked
     if (!metrics_.empty()) {
       server_ = TRY(MetricsServer::listen(metrics_));
     }
@@ -129,7 +130,6 @@ class Collect : public Action {
     }
     options_.job = nats_.job;
     options_.wait = options_.once ? kOnceWait : 0;
-    const EndSignals signals;
     auto transport = transport::connect_to_nats(nats_.server, "ddpdoctor collect");
     if (!transport) {
       print_error(transport.error());

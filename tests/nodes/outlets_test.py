@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from always_on import SERVER, Job, eventually
+from always_on import SERVER, TOOL, Job, Server, eventually
 from cluster import missing
 
 HERE = Path(__file__).resolve().parent
@@ -90,3 +90,20 @@ def test_every_name_is_one_of_the_protocol(job):
     message = eventually(lambda: received(job, "/v1/metrics"), 60, job.said)[0]
     request = json_format.Parse(message["body"], metrics_service.ExportMetricsServiceRequest())  # refuses unknown names
     assert request.resource_metrics[0].scope_metrics[0].metrics
+
+
+def test_a_collector_that_serves_metrics_ends_on_a_signal(tmp_path):
+    """Its threads must not take the signal: it would be killed before its last words."""
+    server = Server(tmp_path, port=24225)
+    page = f"http://127.0.0.1:{METRICS_PORT}/metrics"
+    collector = subprocess.Popen([TOOL, "collect", "--nats", "nats://127.0.0.1:24225", "--job", "none", "--metrics", f"127.0.0.1:{METRICS_PORT}",
+                                  "--otlp", "http://127.0.0.1:9"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        eventually(lambda: subprocess.run([sys.executable, "-c", FETCH, page], capture_output=True).returncode == 0, 30, "no metrics are served")
+        assert collector.stderr.readline().startswith("ddpdoctor: --otlp http://127.0.0.1:9/v1/metrics: the message was not taken")
+        collector.terminate()
+        assert collector.wait(timeout=30) == 0
+    finally:
+        collector.kill()
+        collector.wait()
+        server.kill()

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from always_on import SERVER, eventually
 from slurm import Slurm, missing
 
 HERE = Path(__file__).resolve().parent
@@ -92,3 +93,22 @@ def test_a_job_recorded_from_its_start_is_one_job(slurm):
     assert done.returncode == 1, done.stdout + done.stderr + log.read_text()
     (first, *_) = json.loads((slurm.folder / "report.json").read_text())["findings"]
     assert (first["kind"], first["culprits"]) == ("mismatched-op", [4]), done.stdout + log.read_text()
+
+
+@pytest.mark.skipif(SERVER is None, reason="no nats-server")
+def test_a_job_reports_by_itself_over_nats(slurm):
+    """`run --nats embedded` below srun: the node of rank 0 starts the server and reports; the login node asks by the job's number."""
+    shutil.copy(HERE / "jobs/mismatch.py", slurm.folder / "train.py")
+    log, written = slurm.folder / "job.log", slurm.folder / "report-0/report.json"
+    job = slurm.submit(f"cd {slurm.folder}\n"
+                       "head=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n1)\n"
+                       f"srun bash -c \"exec {TOOL} run --nats embedded --hang-timeout 4 --report-dir report-\\$SLURM_NODEID -- "
+                       f"{sys.executable} -m torch.distributed.run --nnodes $SLURM_JOB_NUM_NODES --node-rank \\$SLURM_NODEID "
+                       "--nproc-per-node 2 --master-addr $head --master-port 29500 train.py\"\n")
+    eventually(written.exists, 120, lambda: log.read_text() if log.exists() else slurm.run("squeue").stdout)
+    (first, *_) = json.loads(written.read_text())["findings"]
+    assert (first["kind"], first["culprits"], first["details"]["hosts"]) == ("mismatched-op", [4], ["node3"]), log.read_text()
+    done = slurm.run(TOOL, "collect", "--nats", "nats://node1:30500", "--job", f"slurm-{job}", "--once", "-o", str(slurm.folder / "once.json"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    report = json.loads((slurm.folder / "once.json").read_text())
+    assert report["findings"][0]["culprits"] == [4] and sorted(report["job"]["hosts"]) == ["node1", "node2", "node3"]
