@@ -17,6 +17,7 @@
 #include "base/host_name.h"
 #include "cli/file_writer.h"
 #include "cli/hang_command.h"
+#include "cli/left_by_others.h"
 #include "cli/renderings.h"
 #include "cli/usage.h"
 #include "cli/webhook.h"
@@ -120,6 +121,9 @@ monitor::Opinion Reporter::hear(model::JobModel job, monitor::Occasion occasion)
   }
   say_where_and_when(*kept);
   const diagnosis::Diagnosis diagnosis = diagnosis::diagnose_hosts(*kept);
+  if (occasion == monitor::Occasion::kEnded && diagnosis.findings.empty()) {
+    note_what_others_left(*kept);
+  }
   const monitor::Opinion opinion{
       .finding = is_sure(diagnosis),
       .hang = diagnosis.verdict == diagnosis::Verdict::kHang && !diagnosis.findings.empty()};
@@ -174,7 +178,17 @@ void Reporter::finish() {
   if (!written_ && (options_.always || options_.ci)) {
     model::JobModel nothing;
     say_where_and_when(nothing);
-    write(diagnosis::diagnose(nothing), false);
+    const diagnosis::Diagnosis diagnosis = diagnosis::diagnose(nothing);
+    note_what_others_left(nothing);
+    write(diagnosis, false);
+  }
+}
+
+/// Only in reports that the user asked for: it reads the maps of all processes of this machine.
+void Reporter::note_what_others_left(model::JobModel& job) const {
+  constexpr double kYoungest = 60;  // seconds
+  if (options_.here && (options_.always || options_.ci)) {
+    add_left_by_others(job, leftovers::scope_here(kYoungest));
   }
 }
 

@@ -23,6 +23,7 @@ struct ReportOptions {
   std::string webhook;  // an address; empty = none
   bool always = false;
   bool ci = false;
+  bool here = false;  // the job ran on this machine only
 };
 
 class Reporter {
@@ -53,6 +54,7 @@ class Reporter {
  private:
   [[nodiscard]] bool is_another_life(const model::JobModel& job) const;
   void keep(const diagnosis::Diagnosis& diagnosis, monitor::Occasion occasion, bool finding);
+  void note_what_others_left(model::JobModel& job) const;
   void tell_owner(const diagnosis::Diagnosis& diagnosis);
   void say(const diagnosis::Diagnosis& diagnosis);
   void write(const diagnosis::Diagnosis& diagnosis, bool finding);

@@ -98,6 +98,7 @@ class Run : public Action {
     }
     options_.supervise.kill_on_hang = options_.report.ci || options_.on_hang == "kill";
     options_.supervise.values = !no_values_;
+    options_.report.here = !options_.nats.wanted();
     if (auto sound = complete(options_.nats); !sound) {
       return tl::make_unexpected(sound.error());
     }
