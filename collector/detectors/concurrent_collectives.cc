@@ -52,14 +52,20 @@ bool on_two_backends(const graph::Standing& a, const graph::Standing& b) {
 
 // The two threads of a process in collectives of one group.
 std::optional<Pair> pair_in(const graph::Examination& examination, const model::Process& process) {
-  std::vector<graph::Standing> found;
+  std::vector<const model::Thread*> callers;
   for (const model::Thread& thread : process.threads) {
-    const bool users = model::user_frame(thread) != nullptr;
-    if (!users && !started_in_python(thread)) {
-      continue;
+    if (model::user_frame(thread) != nullptr || started_in_python(thread)) {
+      callers.push_back(&thread);
     }
+  }
+  if (callers.size() < 2) {
+    return std::nullopt;
+  }
+  std::vector<graph::Standing> found;
+  for (const model::Thread* thread : callers) {
+    const bool users = model::user_frame(*thread) != nullptr;
     graph::Standing standing =
-        graph::standing_of(examination.job, examination.history, process, thread);
+        graph::standing_of(examination.job, examination.history, process, *thread);
     if (!is_collective(standing)) {
       continue;
     }

@@ -219,21 +219,27 @@ std::optional<Finding> from_words(const graph::Examination& examination) {
   return finding;
 }
 
-bool aborted(const model::JobModel& job, model::Rank rank) {
-  const model::Process* process = model::rank_process(job, rank);
-  const auto told = model::facts(job, "exit");
-  return (process != nullptr && process->exit && process->exit->signal == SIGABRT) ||
-         std::any_of(told.begin(), told.end(), [rank](const model::Fact* fact) {
-           return fact->rank == rank && exit_told_by(*fact).signal == SIGABRT;
-         });
+/// The ranks that were ended by SIGABRT.
+model::RankSet aborted(const graph::Examination& examination) {
+  std::vector<model::Rank> ranks;
+  for (const graph::Standing& standing : examination.standings) {
+    const auto* process = standing.process;
+    if (process != nullptr && process->exit && process->exit->signal == SIGABRT) {
+      ranks.push_back(standing.rank);
+    }
+  }
+  for (const model::Fact* fact : model::facts(examination.job, "exit")) {
+    if (fact->rank && exit_told_by(*fact).signal == SIGABRT) {
+      ranks.push_back(*fact->rank);
+    }
+  }
+  return model::RankSet(std::move(ranks));
 }
 
 /// gloo aborts the receiver of a message that is longer than its buffer.
 std::optional<Finding> from_messages(const graph::Examination& examination) {
-  for (const graph::Standing& standing : examination.standings) {
-    const auto unlike = aborted(examination.job, standing.rank)
-                            ? overlong_message(examination, standing.rank)
-                            : std::nullopt;
+  for (const model::Rank rank : aborted(examination)) {
+    const auto unlike = overlong_message(examination, rank);
     if (!unlike) {
       continue;
     }

@@ -51,14 +51,14 @@ bool JobState::hear(NodeMarks marks, double now, std::optional<double> wall) {
   }
   take_over_ranks(marks, now);
   world_size_ = std::max(world_size_, marks.world_size);
-  notice_lives(node.marks, marks);
-  std::map<int, std::uint64_t> before;
+  std::unordered_map<int, const RankMark*> before;
   for (const RankMark& rank : node.marks.ranks) {
-    before[rank.rank] = rank.collectives;
+    before[rank.rank] = &rank;
   }
+  notice_lives(before, marks);
   for (const RankMark& rank : marks.ranks) {
     const auto known = before.find(rank.rank);
-    if (known != before.end() && known->second == rank.collectives) {
+    if (known != before.end() && known->second->collectives == rank.collectives) {
       continue;
     }
     moved_ = now;
@@ -104,13 +104,12 @@ void JobState::take_over_ranks(const NodeMarks& marks, double now) {
 
 /// The rank is a new process, which counts its calls from the start: the calls of the previous
 /// process must not be compared with them.
-void JobState::notice_lives(const NodeMarks& before, const NodeMarks& now) {
+void JobState::notice_lives(const std::unordered_map<int, const RankMark*>& before,
+                            const NodeMarks& now) {
   for (const RankMark& rank : now.ranks) {
-    const auto known =
-        std::find_if(before.ranks.begin(), before.ranks.end(),
-                     [&rank](const RankMark& other) { return other.rank == rank.rank; });
-    if (known != before.ranks.end() &&
-        (known->pid != rank.pid || known->start_ticks != rank.start_ticks)) {
+    const auto known = before.find(rank.rank);
+    if (known != before.end() &&
+        (known->second->pid != rank.pid || known->second->start_ticks != rank.start_ticks)) {
       groups_.clear();
       return;
     }

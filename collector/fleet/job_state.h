@@ -99,7 +99,7 @@ class JobState {
   };
 
   void take_over_ranks(const NodeMarks& marks, double now);
-  void notice_lives(const NodeMarks& before, const NodeMarks& now);
+  void notice_lives(const std::unordered_map<int, const RankMark*>& before, const NodeMarks& now);
   void compare(const RankMark& rank, const GroupMark& mark, double now);
   void compare_at(Group& group, const RankMark& rank, const GroupMark& mark, std::uint32_t sequence,
                   std::uint32_t hash, double now);
