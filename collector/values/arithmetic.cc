@@ -21,9 +21,9 @@ Value would_raise(std::string_view operation) {
   return Value::unknown("`" + std::string(operation) + "` of values that do not go with it");
 }
 
-std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
-  const std::int64_t quotient = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+/// Python rounds towards minus infinity, C++ towards 0.
+bool rounds_down_further(std::int64_t a, std::int64_t b) {
+  return a % b != 0 && (a < 0) != (b < 0);
 }
 
 Value power(std::int64_t base, std::int64_t exponent) {
@@ -90,8 +90,8 @@ Value of_integers(std::string_view operation, const Value& left, const Value& ri
       return operation == "%" ? Value::number(std::int64_t{0})
                               : (a == INT64_MIN ? too_large() : Value::number(-a));
     }
-    const std::int64_t quotient = floor_quotient(a, b);
-    return Value::number(operation == "//" ? quotient : a - (quotient * b));
+    const bool further = rounds_down_further(a, b);
+    return Value::number(operation == "//" ? a / b - (further ? 1 : 0) : a % b + (further ? b : 0));
   }
   if (operation == "/") {
     return b == 0 ? would_raise(operation)
