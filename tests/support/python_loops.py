@@ -62,6 +62,21 @@ def numbered():
         stand(item)
 
 
+class Row:
+    def __init__(self, number):
+        self.number = number
+
+
+def rows(n):
+    for i in list(range(n)):
+        yield Row(i)  # it stays above the iterator, in a slot that is free
+
+
+def objects():
+    for row in rows(7):
+        stand(row.number)
+
+
 class Own:
     def __init__(self):
         self.i = -1

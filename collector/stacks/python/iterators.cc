@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/attributes.h"
 #include "collector/stacks/python/frames.h"
 #include "collector/stacks/python/generators.h"
 
@@ -55,14 +56,20 @@ std::optional<std::int64_t> IterationReader::number(RemoteAddress object, int in
       at(object, objects_.layout().object_header + 8 * std::int64_t{index}));
 }
 
-/// Its type is a type object with a tp_iternext.
+/// Its type is a type object with a tp_iternext. That of a class without `__next__` raises an
+/// error: type() gives it to every class.
 bool IterationReader::is_iterator(RemoteAddress object) {
+  constexpr std::uint64_t kHeapType = 1ULL << 9U;
   RemoteMemory& memory = objects_.memory();
   const RemoteAddress type = objects_.type_of(object);
   const RemoteAddress meta = objects_.type_of(type);
   const auto flags =
       meta == 0 ? std::nullopt : memory.get<std::uint64_t>(at(meta, objects_.layout().type_flags));
-  return flags && (*flags & kTypeSubclass) != 0 && pointer(memory, at(type, kTypeNext)) != 0;
+  if (!flags || (*flags & kTypeSubclass) == 0 || pointer(memory, at(type, kTypeNext)) == 0) {
+    return false;
+  }
+  return (objects_.flags_of_type(type) & kHeapType) == 0 ||
+         Attributes(objects_).in_class(type, "__next__").has_value();
 }
 
 std::string IterationReader::text_of_code(RemoteAddress code, std::int64_t offset) {

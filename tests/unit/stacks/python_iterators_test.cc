@@ -154,6 +154,7 @@ TEST_P(PythonIterators, OfAGeneratorAreItsOwnLoopsAndMayMislead) {
   if (reads_generators()) {
     expect("generator", "generator batches 3 of 7 loose");
     expect("numbered", "generator batches 3 of 7 loose at 8");
+    expect("objects", "generator rows 3 of 7 loose");
     expect("bar", "list 3 of 11");
   }
 }
