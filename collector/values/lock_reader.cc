@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/values/lock_reader.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "collector/model/questions.h"
 #include "collector/program/syntax/with_items.h"
 #include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/contexts.h"
 #include "collector/stacks/python/value_layout.h"
 #include "collector/values/from_syntax.h"
 #include "collector/values/running_frames.h"
@@ -39,15 +41,24 @@ Node acquired_in(Node node) {
   return {};
 }
 
-/// What the `with` statements around a node enter, in its own function; the innermost first.
-std::vector<Node> entered_around(Node here) {
-  std::vector<Node> out;
+/// An expression that a `with` enters.
+struct Entered {
+  Node expression;
+  bool is_body = false;  // the frame is in its suite: it was entered
+};
+
+/// What the `with` statements around a node enter, in its own function; the outermost first.
+std::vector<Entered> entered_around(Node here) {
+  std::vector<Entered> out;
   for (Node outer = here; outer && !outer.is(NodeKind::kFunction); outer = outer.parent()) {
-    if (!outer.is(NodeKind::kWith)) {
+    if (!outer.is(NodeKind::kWith) || program::is_async(outer)) {
       continue;
     }
-    const auto entered = program::entered_by(outer);
-    out.insert(out.end(), entered.begin(), entered.end());
+    std::vector<Entered> items;
+    for (const Node expression : program::entered_by(outer)) {
+      items.push_back({.expression = expression, .is_body = outer != here});
+    }
+    out.insert(out.begin(), items.begin(), items.end());
   }
   return out;
 }
@@ -112,9 +123,38 @@ void LockReader::read_frame(pid_t tid, const stacks::PythonFrame& frame) {
       add(tid, frame, taken);
     }
   }
-  for (const Node entered : entered_around(here)) {
-    add(tid, frame, entered);
+  const auto around = entered_around(here);
+  auto contexts = stacks::entered_contexts(visit_.python.objects(), frame.raw);
+  const auto bodies = static_cast<std::size_t>(
+      std::count_if(around.begin(), around.end(), [](const Entered& one) { return one.is_body; }));
+  contexts.resize(contexts.size() < bodies ? 0 : bodies);
+  contexts.resize(around.size(), 0);
+  if (around.size() == bodies + 1) {
+    contexts.back() = being_entered(tid, frame);
   }
+  stacks::Scope scope(visit_.python.objects(), frame.raw);
+  Names names{.scope = &scope};
+  for (std::size_t i = 0; i < around.size(); ++i) {
+    // A name that stands for a different object: it was assigned since, or the order is not known.
+    const Value value = evaluator_.evaluate(expression_of(around[i].expression), names);
+    const bool other = contexts[i] != 0 && value.kind == Value::Kind::kObject &&
+                       value.address != 0 && value.address != contexts[i];
+    add(tid, frame, around[i].expression, other ? 0 : contexts[i]);
+  }
+}
+
+/// The object whose `__enter__` the frame runs; 0 if it does not.
+RemoteAddress LockReader::being_entered(pid_t tid, const stacks::PythonFrame& frame) {
+  for (const stacks::PythonVisit::Thread& thread : visit_.threads) {
+    for (std::size_t i = 1; thread.tid == tid && i < thread.frames.size(); ++i) {
+      const stacks::PythonFrame& inner = thread.frames[i - 1];
+      if (&thread.frames[i] == &frame && inner.frame.function.ends_with("__enter__")) {
+        const auto locals = stacks::Scope(visit_.python.objects(), inner.raw).locals();
+        return locals.empty() ? 0 : locals.front().second;
+      }
+    }
+  }
+  return 0;
 }
 
 /// `__enter__` acquires it; the generator of a contextmanager acquires it before its `yield`, or
@@ -131,7 +171,10 @@ RemoteAddress LockReader::taken_by(const Entry& entry, int depth) {
     taken =
         !taken && !(yield && statement.begin() > yield.begin()) ? acquired_in(statement) : taken;
   }
-  std::vector<Node> all = yield ? entered_around(yield) : std::vector<Node>{};
+  std::vector<Node> all;
+  for (const Entered& one : yield ? entered_around(yield) : std::vector<Entered>{}) {
+    all.insert(all.begin(), one.expression);
+  }
   if (taken) {
     all.push_back(taken);
   }
@@ -139,6 +182,21 @@ RemoteAddress LockReader::taken_by(const Entry& entry, int depth) {
   for (const Node one : all) {
     Names names{.scope = &scope, .bound = entry.bound};
     if (const RemoteAddress lock = lock_of(one, names, depth + 1)) {
+      return lock;
+    }
+  }
+  Names names{.scope = &scope, .bound = entry.bound};
+  return yield || !all.empty() ? 0 : taken_below(body, names, depth);
+}
+
+RemoteAddress LockReader::taken_below(Node body, Names& names, int depth) {
+  if (depth >= kMostContexts) {
+    return 0;
+  }
+  for (const Node call : program::calls_within(body)) {
+    const auto called = evaluator_.enter(expression_of(call), names,
+                                         [](std::size_t, Value argument) { return argument; });
+    if (const RemoteAddress lock = called ? taken_by(*called, depth + 1) : 0) {
       return lock;
     }
   }
@@ -158,32 +216,64 @@ RemoteAddress LockReader::lock_of(Node entered, Names& names, int depth) {
     const auto called = evaluator_.enter(expression, names, as_it_is);
     return called ? taken_by(*called, depth) : 0;
   }
+  return lock_of_object(value, depth);
+}
+
+RemoteAddress LockReader::lock_of_object(const Value& value, int depth) {
   constexpr std::string_view kIt = "it";
   Names of_it;
   of_it.bound.emplace(kIt, value);
   const Expression it{.kind = Expression::Kind::kName, .text = std::string(kIt)};
   const Expression method{.kind = Expression::Kind::kAttribute, .text = "__enter__", .parts = {it}};
-  const auto entry =
-      evaluator_.enter({.kind = Expression::Kind::kCall, .parts = {method}}, of_it, as_it_is);
+  const auto entry = evaluator_.enter({.kind = Expression::Kind::kCall, .parts = {method}}, of_it,
+                                      [](std::size_t, Value argument) { return argument; });
   return entry ? taken_by(*entry, depth) : 0;
 }
 
-void LockReader::add(pid_t tid, const stacks::PythonFrame& frame, Node expression) {
-  if (seen_.size() >= kMostLocks) {
+std::vector<RemoteAddress> LockReader::locks_of(RemoteAddress context, int depth) {
+  stacks::PythonObjects& objects = visit_.python.objects();
+  const Value value = evaluator_.load(context);
+  if (const RemoteAddress lock = lock_in(evaluator_, objects, value)) {
+    return {lock};
+  }
+  std::vector<RemoteAddress> out;
+  if (depth < kMostContexts &&
+      evaluator_.attributes().derives_from(objects.type_of(context), "contextlib", "ExitStack")) {
+    for (const RemoteAddress inner : stacks::contexts_of_stack(objects, context)) {
+      const auto locks = locks_of(inner, depth + 1);
+      out.insert(out.end(), locks.begin(), locks.end());
+    }
+  } else if (const RemoteAddress lock = lock_of_object(value, depth)) {
+    out.push_back(lock);
+  }
+  return out;
+}
+
+void LockReader::add(pid_t tid, const stacks::PythonFrame& frame, Node expression,
+                     RemoteAddress context) {
+  const auto locks = context == 0 ? std::vector<RemoteAddress>() : locks_of(context, 0);
+  for (const RemoteAddress lock : locks) {
+    put(tid, frame, expression, lock);
+  }
+  if (locks.empty()) {
+    stacks::Scope scope(visit_.python.objects(), frame.raw);
+    Names names{.scope = &scope};
+    put(tid, frame, expression, lock_of(expression, names, 0));
+  }
+}
+
+void LockReader::put(pid_t tid, const stacks::PythonFrame& frame, Node expression,
+                     RemoteAddress lock) {
+  if (seen_.size() >= kMostLocks || lock == 0) {
     return;
   }
-  stacks::Scope scope(visit_.python.objects(), frame.raw);
-  Names names{.scope = &scope};
-  const RemoteAddress lock = lock_of(expression, names, 0);
-  if (lock != 0) {
-    const std::size_t number = numbers_.try_emplace(lock, numbers_.size() + 1).first->second;
-    seen_.push_back({.tid = tid,
-                     .file = frame.frame.file,
-                     .line = frame.frame.line,
-                     .expression = expression.one_line(),
-                     .lock = number});
-    add_owner(lock, seen_.back());
-  }
+  const std::size_t number = numbers_.try_emplace(lock, numbers_.size() + 1).first->second;
+  seen_.push_back({.tid = tid,
+                   .file = frame.frame.file,
+                   .line = frame.frame.line,
+                   .expression = expression.one_line(),
+                   .lock = number});
+  add_owner(lock, seen_.back());
 }
 
 void LockReader::add_owner(RemoteAddress lock, SeenLock& seen) {

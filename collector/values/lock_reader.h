@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lock object that each `with` in the user's running functions has entered or waits for: two
 // names for the same lock, in two files, are one lock. An object of the user's around a lock is
-// that lock: its __enter__ is followed to what it acquires.
+// that lock: its __enter__ is followed to what it acquires. What a `with` has entered is known from
+// the interpreter, also if no name refers to it: `with Guarded(table):`, an ExitStack.
 #pragma once
 
 #include <cstddef>
@@ -43,11 +44,21 @@ class LockReader {
 
  private:
   void read_frame(pid_t tid, const stacks::PythonFrame& frame);
-  void add(pid_t tid, const stacks::PythonFrame& frame, program::Node expression);
+  /// `context`: what the interpreter keeps for this `with`; 0: unknown.
+  void add(pid_t tid, const stacks::PythonFrame& frame, program::Node expression,
+           RemoteAddress context = 0);
+  void put(pid_t tid, const stacks::PythonFrame& frame, program::Node expression,
+           RemoteAddress lock);
+  RemoteAddress being_entered(pid_t tid, const stacks::PythonFrame& frame);
+  /// The locks that a context took when it was entered; several for an ExitStack.
+  std::vector<RemoteAddress> locks_of(RemoteAddress context, int depth);
   /// The lock that entering this expression takes: itself, or what the user's context around a lock
   /// acquires.
   RemoteAddress lock_of(program::Node entered, Names& names, int depth);
   RemoteAddress taken_by(const Entry& entry, int depth);
+  /// The lock that a method of the context acquires for its `__enter__`.
+  RemoteAddress taken_below(program::Node body, Names& names, int depth);
+  RemoteAddress lock_of_object(const Value& value, int depth);
   /// Sets owner and count if the lock has them.
   void add_owner(RemoteAddress lock, SeenLock& seen);
 

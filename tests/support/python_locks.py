@@ -41,7 +41,39 @@ def wait_for(table):
         pass
 
 
-returned = threading.Condition()
+class Guarded:
+    """No name refers to the object of `with Guarded(table):`."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __enter__(self):
+        self.take()
+        return self.table.rows
+
+    def take(self):
+        self.table.guard.acquire()
+
+    def __exit__(self, *error):
+        self.table.guard.release()
+
+
+third, fourth, fifth = Table(), Table(), Table()
+for one in (third, fourth, fifth):
+    one.rows, one.guard = [], threading.Lock()
+
+
+def hold_unnamed(entered):
+    with Guarded(third) as rows, contextlib.ExitStack() as both:
+        for number in range(2):
+            both.enter_context(Guarded((fourth, fifth)[number]))
+        with plain:
+            entered.set()
+            with Guarded(third) as rows:  # a second time: waits for ever
+                pass
+
+
+returned, plain = threading.Condition(), threading.Lock()
 
 
 def give_back():
@@ -50,6 +82,9 @@ def give_back():
 
 
 threading.Thread(target=give_back, daemon=True).start()
+inside = threading.Event()
+threading.Thread(target=hold_unnamed, args=(inside,), daemon=True).start()
+inside.wait()
 threading.Thread(target=hold, args=(second,), daemon=True).start()
 entered.wait()
 with first.opened() as rows:

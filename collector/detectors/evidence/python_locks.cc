@@ -13,6 +13,7 @@
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/expressions.h"
 #include "collector/program/questions/locks.h"
 #include "collector/program/source_text.h"
 
@@ -79,14 +80,26 @@ std::optional<pid_t> owner_in(const model::Fact& lock) {
   return owner ? std::optional(static_cast<pid_t>(*owner)) : std::nullopt;
 }
 
+/// The locks behind an expression of a line; several for an ExitStack.
+std::vector<Named> all_named(const model::JobModel& job, const Facts& all,
+                             const model::Thread& thread, const model::Frame& frame,
+                             const std::string& lock) {
+  std::vector<Named> out;
+  for (const model::Fact* fact : all) {
+    if (fact->number("tid") == thread.tid && fact->number("line") == frame.line &&
+        fact->text("file") == frame.file && fact->text("expression") == lock) {
+      out.push_back({.name = name_of(all, *fact), .owner = owner_in(*fact)});
+    }
+  }
+  if (out.empty()) {
+    out.push_back({.name = spelled_in_full(job, frame, lock), .owner = {}});
+  }
+  return out;
+}
+
 Named named(const model::JobModel& job, const Facts& all, const model::Thread& thread,
             const model::Frame& frame, const std::string& lock) {
-  const auto here = std::find_if(all.begin(), all.end(), [&](const model::Fact* fact) {
-    return fact->number("tid") == thread.tid && fact->number("line") == frame.line &&
-           fact->text("file") == frame.file && fact->text("expression") == lock;
-  });
-  return here == all.end() ? Named{.name = spelled_in_full(job, frame, lock), .owner = {}}
-                           : Named{.name = name_of(all, **here), .owner = owner_in(**here)};
+  return all_named(job, all, thread, frame, lock).front();
 }
 
 /// What the lines of the stack have entered, and what its innermost line takes before `wanted`;
@@ -98,9 +111,10 @@ std::set<std::string> entered(const model::JobModel& job, const Facts& all,
   const std::string waits_for =
       wanted.empty() ? std::string() : named(job, all, thread, *at, std::string(wanted)).name;
   const auto add = [&](const model::Frame& frame, const std::string& spelt) {
-    const Named lock = named(job, all, thread, frame, spelt);
-    if (!lock.is_of_another(thread) && (&frame != at || lock.name != waits_for)) {
-      out.insert(lock.name);
+    for (const Named& lock : all_named(job, all, thread, frame, spelt)) {
+      if (!lock.is_of_another(thread) && (&frame != at || lock.name != waits_for)) {
+        out.insert(lock.name);
+      }
     }
   };
   for (const model::Frame* frame : model::user_frames(thread)) {
@@ -180,7 +194,14 @@ std::set<std::string> locks_held_by(const model::JobModel& job, const model::Thr
 const model::Frame* frame_that_takes(const model::JobModel& job, const model::Thread& thread) {
   const auto frames = model::user_frames(thread);
   const model::Frame* at = frames.empty() ? nullptr : frames.front();
-  for (std::size_t i = 1; i < frames.size(); ++i) {
+  // `__enter__` and what it calls are code of the context: its caller takes the lock.
+  const auto enter = std::find_if(frames.begin(), frames.end(), [](const model::Frame* frame) {
+    return program::last_name(frame->function) == "__enter__";
+  });
+  const auto outer = enter == frames.end() ? frames.end() : std::next(enter);
+  at = outer == frames.end() ? at : *outer;
+  for (auto i = static_cast<std::size_t>(outer == frames.end() ? 1 : outer - frames.begin() + 1);
+       i < frames.size(); ++i) {
     if (!program::enters_contexts(lines_of(job, frames[i]->file), frames[i]->line)) {
       break;
     }

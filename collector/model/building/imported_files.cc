@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <string>
 
-#include "base/text.h"
 #include "base/word.h"
+#include "collector/program/origin/definitions.h"
 
 namespace ddpdoctor::model {
 namespace {
 
+using program::Field;
+using program::Node;
+using program::NodeKind;
 using std::string_view;
 
 constexpr int kFoldersAround = 4;  // "project/src/package/engine/train.py"
@@ -26,37 +29,66 @@ bool is_dotted(string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return base::is_word(c) || c == '.'; });
 }
 
-/// The module of an import item: "a.b" of "a.b as c".
-string_view module_in(string_view item) {
-  item = base::trim(item);
-  return item.substr(0, item.find(' '));
+/// "a.b" of `a.b` and of `a.b as c`.
+std::string name_in(Node item) {
+  return std::string((item.is(NodeKind::kAliasedImport) ? item.first_child() : item).text());
 }
 
-/// Adds ".b.c" or "a.b.c" for each module that the statement may name: for `from a import b`, both
-/// a and a.b.
-void add_modules(string_view code, std::vector<std::string>& modules) {
-  const auto add = [&modules](std::string name) {
-    if (is_dotted(name) && modules.size() < kMostModules) {
-      modules.push_back(std::move(name));
+/// The text of a string without parts that are computed; empty for other expressions.
+std::string literal(Node node) {
+  std::string out;
+  for (const Node part : node.is(NodeKind::kString) ? node.all_children() : std::vector<Node>()) {
+    if (part.is(NodeKind::kInterpolation)) {
+      return {};
+    }
+    out += part.is(NodeKind::kStringContent) ? part.text() : std::string_view();
+  }
+  return out;
+}
+
+/// The modules that a file may import, as written: ".b.c", "a.b.c"; for `from a import b`, both a
+/// and a.b.
+std::vector<std::string> modules_of(const program::SourceText& lines) {
+  std::vector<std::string> out;
+  const auto add = [&out](std::string name) {
+    if (is_dotted(name) && out.size() < kMostModules) {
+      out.push_back(std::move(name));
     }
   };
-  if (code.starts_with("import ")) {
-    for (const auto& item : base::split(code.substr(7), ',')) {
-      add(std::string(module_in(item)));
+  const program::FileFacts& facts = program::facts_of(lines);
+  for (const program::Statement& statement : facts.index->statements()) {
+    const Node node = statement.node;
+    const auto parts = node.all_children();
+    if (std::any_of(parts.begin(), parts.end(),
+                    [](Node part) { return part.is(NodeKind::kError); })) {
+      continue;
     }
-    return;
+    if (node.is(NodeKind::kImport)) {
+      for (const Node item : node.children()) {
+        add(name_in(item));
+      }
+    } else if (node.is(NodeKind::kImportFrom)) {
+      const Node module = node.field(Field::kModuleName);
+      const std::string from(module.text());
+      bool is_named = false;
+      for (const Node item : node.fields(Field::kName)) {
+        if (!is_named) {
+          add(from);
+        }
+        is_named = true;
+        add(from + (from.ends_with('.') ? "" : ".") + name_in(item));
+      }
+      if (!is_named && node.children().size() > 1) {  // `from a import *`
+        add(from);
+      }
+    }
   }
-  const std::size_t what = code.find(" import ");
-  if (!code.starts_with("from ") || what == string_view::npos) {
-    return;
+  // `importlib.import_module("plugins.curves")`.
+  const auto [first, last] = facts.calls.equal_range("import_module");
+  for (auto one = first; one != last; ++one) {
+    add(literal(one->second.call.field(Field::kArguments).first_child()));
   }
-  const std::string from(base::trim(code.substr(5, what - 5)));
-  add(from);
-  for (const auto& item : base::split(code.substr(what + 8), ',')) {
-    string_view name = base::trim(item);
-    name = module_in(name.starts_with("(") ? name.substr(1) : name);
-    add(from + (from.ends_with('.') ? "" : ".") + std::string(name));
-  }
+  return out;
 }
 
 std::string path_of(string_view module) {
@@ -75,15 +107,11 @@ void add_candidates(string_view folder, string_view module, std::vector<std::str
 
 std::vector<std::vector<std::string>> import_candidates(string_view file,
                                                         const program::SourceText& lines) {
-  std::vector<std::string> modules;
   std::vector<std::vector<std::string>> out;
   if (!file.starts_with('/')) {
     return out;
   }
-  for (const auto& [number, text] : lines) {
-    add_modules(base::trim(string_view(text).substr(0, text.find('#'))), modules);
-  }
-  for (const std::string& module : modules) {
+  for (const std::string& module : modules_of(lines)) {
     std::vector<std::string> paths;
     string_view folder = folder_of(file);
     const std::size_t dots = std::min(module.find_first_not_of('.'), module.size());

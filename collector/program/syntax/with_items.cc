@@ -28,4 +28,9 @@ std::vector<Node> entered_by(Node with) {
   return out;
 }
 
+bool is_async(Node with) {
+  const auto parts = with.all_children();
+  return !parts.empty() && parts.front().is(NodeKind::kToken) && parts.front().text() == "async";
+}
+
 }  // namespace ddpdoctor::program

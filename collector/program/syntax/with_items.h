@@ -12,4 +12,7 @@ namespace ddpdoctor::program {
 /// `with (a, b):`.
 std::vector<Node> entered_by(Node with);
 
+/// `async with`: it enters by `__aenter__`, and no thread waits in it.
+bool is_async(Node with);
+
 }  // namespace ddpdoctor::program

@@ -32,7 +32,18 @@ TEST(ImportedFiles, ARelativeImportNamesOneFolder) {
 
 TEST(ImportedFiles, SeveralNamesAreSeveralModules) {
   EXPECT_EQ(import_candidates("/job/train.py", {{1, "import os, data"}}).size(), 2);
-  EXPECT_EQ(import_candidates("/job/train.py", {{1, "from lib import (a, b"}}).size(), 3);
+  EXPECT_EQ(
+      import_candidates("/job/train.py", {{1, "from lib import (a,"}, {2, "  b as c)"}}).size(), 3);
+  EXPECT_EQ(import_candidates("/job/train.py", {{1, "from lib import *"}}).size(), 1);
+}
+
+TEST(ImportedFiles, AModuleMayBeImportedByItsName) {
+  const auto all = import_candidates(
+      "/job/train.py", {{1, "import importlib"}, {2, "importlib.import_module('plugins.curves')"}});
+  ASSERT_EQ(all.size(), 2);
+  EXPECT_EQ(all[1], (Paths{"/job/plugins/curves.py", "/job/plugins/curves/__init__.py"}));
+  EXPECT_EQ(import_candidates("/job/train.py", {{1, "import_module(f'plugins.{name}')"}}).size(),
+            0);
 }
 
 TEST(ImportedFiles, NothingElseIsAnImport) {
