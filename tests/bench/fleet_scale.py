@@ -4,7 +4,8 @@
 
   DDPDOCTOR=build/dev/ddpdoctor tests/bench/fleet_scale.py [--nodes 128] [--ranks 128] [FAULT…]
 
-Prints for each fault: seconds from the fault to the report, processor time of the collector per second before the fault, its peak memory."""
+Prints for each fault: seconds from the fault to the report and the collector's CPU in this time, its CPU per second before the fault, its
+peak memory."""
 import argparse
 import json
 import os
@@ -45,10 +46,11 @@ def one(fault, nodes, ranks, port):
         time.sleep(BEFORE / 4)
         load = (processor_seconds(collector.pid) - used) / (time.time() - began)
         at = float(players.stdout.readline().split()[1])
+        used = processor_seconds(collector.pid)
         said = lambda: (folder / "said").read_text()  # noqa: E731
         wanted = "no word from" if fault == "dead" else "error:"
         eventually(lambda: wanted in said(), 120, said)
-        spoken = time.time() - at
+        spoken, spent = time.time() - at, processor_seconds(collector.pid) - used
         memory = peak_mib(collector.pid)
         if fault != "dead":
             eventually((folder / "report/job.ddpd").exists, 120, said)  # written last
@@ -57,7 +59,7 @@ def one(fault, nodes, ranks, port):
         players.stdin.close()
         rate = players.stdout.read().strip()
         size = report.with_suffix(".html").stat().st_size / 1e6 if report.exists() else 0
-        print(f"{nodes * ranks:6} ranks, {nodes} nodes, {fault:8}: said after {spoken:.2f} s; collector {load:.2f} cores, {memory:.0f} MiB; "
+        print(f"{nodes * ranks:6} ranks, {nodes} nodes, {fault:8}: said after {spoken:.2f} s and {spent:.1f} s of CPU; collector {load:.2f} cores, {memory:.0f} MiB; "
               f"page {size:.1f} MB; {finding.get('kind', '')} {finding.get('culprits', '')}; {rate}", flush=True)
     finally:
         for process in (players, collector):
