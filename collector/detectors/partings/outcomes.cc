@@ -54,7 +54,8 @@ class Outcomes {
   }
 
   [[nodiscard]] bool was_read() const {
-    return !read_.empty();
+    return std::any_of(read_.begin(), read_.end(),
+                       [](const ValueGroup& group) { return !group.value.empty(); });
   }
   [[nodiscard]] std::vector<Outcome> take() {
     return std::move(out_);

@@ -119,6 +119,36 @@ TEST(Outcomes, AreTheOppositeOfWhatWasReadOnTheOtherSide) {
   EXPECT_EQ(with->outcomes.front().reason, "went the other way");
 }
 
+TEST(Outcomes, OfALoopStandBesideWhatWasReadOfIt) {
+  const auto outcomes_of_loop = [](const std::string& read) {
+    JobBuilder builder = job();
+    builder.ranks(3).source(kTrain,
+                            "def main():\n    for batch in loader:\n"
+                            "        dist.all_reduce(x)\n    dist.barrier()\n");
+    builder.stack(kAll, in("all_reduce", at("main", "dist.all_reduce(x)")));
+    builder.stack(0, in("barrier", at("main", "dist.barrier()")));
+    model::JobModel told = builder.build();
+    for (const model::Rank rank : {1, 2}) {
+      SeenValue loop = seen(rank, read, read.empty() ? ValueState::kUnknown : ValueState::kKnown);
+      loop.role = ValueRole::kLoop;
+      loop.expression = "loader";
+      loop.function = "main";
+      told.facts.push_back(model::fact_of(loop));
+    }
+    std::string out;
+    for (const Finding& finding : asked("uneven-inputs", told)) {
+      for (const Location& place : finding.locations) {
+        for (const Outcome& one : place.outcomes) {
+          out += one.value + " on " + one.ranks.ranges();
+        }
+      }
+    }
+    return out;
+  };
+  EXPECT_EQ(outcomes_of_loop("iteration 9 of 10"), "ended on 0");
+  EXPECT_EQ(outcomes_of_loop(""), "");
+}
+
 TEST(Outcomes, OfAFindingThatIsOnlyPossibleAreNone) {
   const Findings found = asked("divergent-branch", told().unobserved(3).build());
   ASSERT_EQ(found.size(), 1U);
