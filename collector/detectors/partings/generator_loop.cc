@@ -8,6 +8,7 @@
 
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/code.h"
 #include "collector/program/questions/expressions.h"
 #include "collector/program/source_text.h"
 
@@ -15,6 +16,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 using program::Block;
+using program::NodeKind;
 using Lines = program::SourceText;
 
 bool mentions(std::string_view text, std::string_view word) {
@@ -24,10 +26,12 @@ bool mentions(std::string_view text, std::string_view word) {
 
 /// `for e in events:` at this line, with a single name for the item; empty for anything else.
 std::string item_of(const Lines& lines, int line) {
-  const std::string statement = program::statement_at(lines, line);
-  const auto words = program::words_in(statement);
-  const std::string item = words.empty() ? std::string() : std::string(words.front());
-  return statement.starts_with("for " + item + " in ") ? item : std::string();
+  const program::Code code(lines);
+  const std::size_t header = code.header_at(line);
+  const program::Node item = header != program::kNone && code.kind(header) == NodeKind::kFor
+                                 ? code[header].node.field(program::Field::kLeft)
+                                 : program::Node();
+  return item.is(NodeKind::kName) ? std::string(item.text()) : std::string();
 }
 
 /// The word of a condition that marks the items yielded after the generator's loop: it occurs in a

@@ -13,13 +13,13 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/code.h"
 #include "collector/program/questions/contexts.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/exits.h"
@@ -228,22 +228,25 @@ bool may_end_early(const model::JobModel& job, const Lines& lines, const SharedL
   });
 }
 
-std::size_t indent_of(std::string_view line) {
-  const std::size_t indent = line.find_first_not_of(" \t");
-  return indent == std::string_view::npos ? line.size() : indent;
+/// `while …`, `for … in range(n)`.
+bool repeats_by_number(program::Node loop) {
+  if (loop.is(program::NodeKind::kWhile)) {
+    return true;
+  }
+  const program::Node over = loop.is(program::NodeKind::kFor)
+                                 ? program::without_parentheses(loop.field(program::Field::kRight))
+                                 : program::Node();
+  return over.is(program::NodeKind::kCall) &&
+         over.field(program::Field::kFunction).text() == "range";
 }
 
-/// A call after the loop, in the same function, that may take part for finished ranks.
+/// A loop after this one, in the same suite, that may take part for finished ranks.
 bool may_even_out(const Lines& lines, const SharedLoop& loop) {
-  const auto header = lines.find(loop.where.line);
-  const auto extent = program::function_extent(lines, loop.where.line);
-  const int last = extent ? extent->second : (lines.empty() ? 0 : lines.rbegin()->first);
-  for (auto line = lines.upper_bound(loop.where.line);
-       header != lines.end() && line != lines.end() && line->first <= last; ++line) {
-    const std::string_view code = base::trim(line->second);
-    const bool loops = code.starts_with("while ") ||
-                       (code.starts_with("for ") && code.find("range(") != std::string_view::npos);
-    if (loops && indent_of(line->second) == indent_of(header->second)) {
+  const program::Code code(lines);
+  const std::size_t at = code.header_at(loop.where.line);
+  for (program::Node next = at == program::kNone ? program::Node() : code[at].node.next_sibling();
+       next; next = next.next_sibling()) {
+    if (repeats_by_number(next)) {
       return true;
     }
   }

@@ -9,16 +9,17 @@ namespace ddpdoctor::detectors {
 namespace {
 
 /// `in_loop` and `behind` are what the generator yields.
-JobBuilder told(const std::string& in_loop, const std::string& behind) {
+JobBuilder told(const std::string& in_loop, const std::string& behind,
+                const std::string& header = "for e in events:") {
   const std::string source =
       "def training(source):\n  while (batch := source()) is not None:\n"
       "    model(batch).backward()\n    yield " +
-      in_loop + "\n  yield " + behind +
-      "\n\ndef averaged(events):\n  for e in events:\n    if e.name == 'end':\n"
+      in_loop + "\n  yield " + behind + "\n\ndef averaged(events):\n  " + header +
+      "\n    if e.name == 'end':\n"
       "      dist.all_gather(seen, e.step)\n    yield e\n";
   JobBuilder builder = job();
   builder.ranks(2).source(kTrain, source);
-  builder.stack(0, in_backward(at("training", "backward") + " | " + at("averaged", "for e in")));
+  builder.stack(0, in_backward(at("training", "backward") + " | " + at("averaged", "in events")));
   builder.stack(1, in("all_gather", at("averaged", "all_gather")));
   return builder;
 }
@@ -30,6 +31,8 @@ TEST(GeneratorLoop, IsWhatEndedWhereTheItemComesFromBehindIt) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
   EXPECT_EQ(findings[0].locations.back().line, 2);
   EXPECT_TRUE(asked("divergent-branch", job).empty());
+  const auto spaced = told("Event('step', loss)", "Event('end', 0)", "for  e  in events :");
+  EXPECT_EQ(asked("uneven-inputs", spaced.build()).size(), 1U);
 }
 
 TEST(GeneratorLoop, LeavesTheTestOfAnItemFromWithinTheLoopAlone) {
