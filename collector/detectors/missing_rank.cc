@@ -26,12 +26,11 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kMostGroupsTold = 5;
-constexpr std::size_t kMostInHeadline = 2;  // calls besides the first one
+constexpr std::size_t kMostGroupsTold = 5, kMostInHeadline = 2;  // calls besides the first one
 
 /// The statement at a line in backquotes, or "the call" if the source is unknown.
 std::string statement_or(const model::JobModel& job, const model::CallSite& site) {
-  const std::string quote = source_quote(job, site);
+  std::string quote = source_quote(job, site);
   return quote.empty() ? "the call" : quote;
 }
 
@@ -84,6 +83,7 @@ void tell_whereabouts(const graph::Examination& examination, const model::RankSe
         "output to `ddpdoctor report` with these dumps: they contain no stacks.",
         standing->rank);
   } else if (standing->activity == graph::Activity::kGpu) {
+    finding.confidence = Confidence::kPossible;  // its GPU may wait for those that wait for it
     finding.fix =
         "Run `ddpdoctor attach PID` on all ranks with TORCH_FR_BUFFER_SIZE=2000 set, or start with "
         "`ddpdoctor run -- …`: the recorded collectives show what the GPU waits for.";

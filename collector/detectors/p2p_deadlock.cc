@@ -14,6 +14,7 @@
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/posted_messages.h"
+#include "collector/graph/queued_messages.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -62,7 +63,9 @@ bool blocks(const graph::Examination& examination, const Standing& standing) {
   const bool posted =
       peer != nullptr && peer->thread != nullptr && exchanges(*peer) &&
       graph::has_posted_for(peer->thread->frames, standing.call->operation, standing.rank);
-  return !posted && graph::is_matched(examination.history, standing.rank, *standing.call) != true;
+  return !posted &&
+         (graph::is_matched(examination.history, standing.rank, *standing.call) != true ||
+          graph::is_queued(examination.job, examination.history, standing.rank, *standing.call));
 }
 
 // Follows peers from a rank until it reaches one already seen; empty if the chain ends elsewhere.

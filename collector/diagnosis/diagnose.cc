@@ -18,15 +18,28 @@ namespace {
 using detectors::Confidence;
 using detectors::Effect;
 
+/// Ranks made different calls under one number, and both were recorded. NCCL does not compare them:
+/// it pairs them and computes wrong numbers, or the hosts run ahead of a GPU that waits.
+bool calls_contradict(const graph::Examination& examination) {
+  return std::any_of(examination.groups.begin(), examination.groups.end(),
+                     [](const graph::GroupView& view) {
+                       return view.first_divergence &&
+                              view.first_divergence->about != graph::Disagreement::kMissing &&
+                              view.first_divergence->about != graph::Disagreement::kCallSite;
+                     });
+}
+
 /// For a job that makes progress, only a proven hang is reported. Slowness, crashes and leaks do
 /// not depend on progress. A warning about the future applies only while the job runs.
 bool may_be_said(const Judged& judged, const graph::Examination& examination) {
-  if (examination.job.progress != model::Progress::kMoving || judged.finding.ahead) {
+  if (examination.job.progress != model::Progress::kMoving || judged.finding.ahead ||
+      judged.detector->effect != Effect::kHang) {
     return true;
   }
-  return judged.detector->effect != Effect::kHang ||
-         (judged.finding.confidence == Confidence::kCertain &&
-          judged.detector->specificity != detectors::kSaysNothing);
+  const Confidence least =
+      calls_contradict(examination) ? Confidence::kLikely : Confidence::kCertain;
+  return judged.finding.confidence >= least &&
+         judged.detector->specificity != detectors::kSaysNothing;
 }
 
 /// Only one snapshot from another tool: a step of a healthy job may look the same.

@@ -246,7 +246,7 @@ bool has_unfinished_call(const History& history, model::Rank rank) {
       return true;
     }
   }
-  return false;
+  return open_message_on_gpu(history, rank) != nullptr;
 }
 
 const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Rank rank) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "collector/graph/launch_places.h"
+
 namespace ddpdoctor::graph {
 
 const Standing* Examination::standing(model::Rank rank) const {
@@ -21,6 +23,7 @@ const GroupView* Examination::group(std::string_view id) const {
 
 Examination examine(const model::JobModel& job) {
   History history(job);
+  place_launches(job, history);
   std::vector<Standing> stands = standings(job, history);
   std::vector<GroupView> groups = group_views(job, stands, history);
   WaitForGraph waits = wait_for(job, stands, groups);

@@ -70,6 +70,21 @@ History::History(const model::JobModel& job) {
   }
 }
 
+void History::place(const model::CollectiveCall& call, std::vector<model::CallSite> callers) {
+  const auto members = by_group_.find(call.group);
+  if (members == by_group_.end() || callers.empty()) {
+    return;
+  }
+  Calls& calls = members->second[call.rank];
+  const auto at = std::find(calls.begin(), calls.end(), &call);
+  if (at != calls.end()) {
+    model::CollectiveCall& placed = placed_.emplace_back(call);
+    placed.call_site = callers.front();
+    placed.callers = std::move(callers);
+    *at = &placed;
+  }
+}
+
 std::vector<std::string> History::groups() const {
   std::vector<std::string> result;
   result.reserve(by_group_.size());
@@ -135,6 +150,18 @@ std::vector<model::CallSite> callers_of(const model::CollectiveCall& call) {
     return {call.call_site};
   }
   return {};
+}
+
+std::vector<model::CallSite> callers_of(const model::CollectiveCall& call,
+                                        const std::vector<model::CallSite>& host) {
+  std::vector<model::CallSite> callers = callers_of(call);
+  const auto around = std::find_if(host.begin(), host.end(), [&call](const model::CallSite& one) {
+    return one.file == call.call_site.file && one.function == call.call_site.function;
+  });
+  if (callers.size() == 1 && around != host.end()) {
+    callers.insert(callers.end(), around + 1, host.end());
+  }
+  return callers;
 }
 
 }  // namespace ddpdoctor::graph

@@ -3,6 +3,7 @@
 // separately, because they are numbered per rank.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <span>
 #include <string>
@@ -49,12 +50,16 @@ class History {
   [[nodiscard]] bool was_read(model::Rank rank) const;
   /// Sends and receives of a rank in all groups, oldest first.
   [[nodiscard]] const Calls& point_to_point(model::Rank rank) const;
+  /// From now on, this collective of the history was made at these lines, innermost first. The job
+  /// keeps the call as it was recorded.
+  void place(const model::CollectiveCall& call, std::vector<model::CallSite> callers);
 
  private:
   std::map<std::string, std::map<model::Rank, Calls>, std::less<>> by_group_;
   std::map<model::Rank, Calls> point_to_point_;
   std::unordered_map<model::Rank, std::vector<const Calls*>> lanes_;
   std::unordered_set<model::Rank> read_;
+  std::deque<model::CollectiveCall> placed_;
 };
 
 /// True for operations that are matched by peer.
@@ -65,5 +70,10 @@ bool same_line(const model::CallSite& a, const model::CallSite& b);
 
 /// The user's frames of a recorded call, innermost first; at least the call site if it is known.
 std::vector<model::CallSite> callers_of(const model::CollectiveCall& call);
+
+/// The same; a record that names its line alone is completed from the host's stack (`host`,
+/// innermost first) if the host is still in the function of that line.
+std::vector<model::CallSite> callers_of(const model::CollectiveCall& call,
+                                        const std::vector<model::CallSite>& host);
 
 }  // namespace ddpdoctor::graph

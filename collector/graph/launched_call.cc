@@ -28,10 +28,14 @@ struct Made {
   std::vector<model::CallSite> callers;
 };
 
+enum class Wanted : std::uint8_t { kAny, kBackward };
+
 class Reader {
  public:
-  explicit Reader(const model::JobModel& job)
-      : files_(job.sources.begin()->second, job.sources), ddp_(wraps_in_ddp(job)) {}
+  Reader(const model::JobModel& job, Wanted wanted)
+      : files_(job.sources.begin()->second, job.sources),
+        ddp_(wraps_in_ddp(job)),
+        wanted_(wanted) {}
 
   /// The collective that a call makes, directly or inside a user's function.
   std::optional<Made> made_by(const std::string& file, const SourceText& lines, Node call,
@@ -43,7 +47,9 @@ class Reader {
         .file = file,
         .line = call.line(),
         .function = program::index_of(lines).function_at(call.line()).qualified};
-    if (const Operation* operation = operation_called(lines, callee)) {
+    const Operation* operation =
+        wanted_ == Wanted::kAny ? operation_called(lines, callee) : nullptr;
+    if (operation != nullptr) {
       const bool of_job =
           call.field(program::Field::kArguments).text().find("group=") == std::string_view::npos;
       return Made{.operation = of_job ? std::string(operation->operation) : std::string(),
@@ -115,6 +121,7 @@ class Reader {
 
   program::Files files_;
   bool ddp_;
+  Wanted wanted_;
 };
 
 bool stays_behind_device(const Standing& one) {
@@ -162,20 +169,6 @@ std::size_t frames_parted(const Standing& one, const std::vector<Standing>& all)
   return most;
 }
 
-/// The line waits in a function without a Python frame: everything it called before has returned.
-bool waits_in_line_itself(const Standing& one) {
-  const model::Frame* user = model::user_frame(*one.thread);
-  for (const model::Frame& frame : one.thread->frames) {
-    if (&frame == user) {
-      return true;
-    }
-    if (frame.language == stacks::Language::kPython) {
-      return false;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 const Operation* operation_called(const SourceText& lines, std::string_view callee) {
@@ -197,13 +190,15 @@ bool wraps_in_ddp(const model::JobModel& job) {
   });
 }
 
-std::optional<LaunchedCall> launched_last(const model::JobModel& job,
-                                          const std::vector<model::CallSite>& callers,
-                                          std::size_t frames, bool here) {
+namespace {
+
+std::optional<LaunchedCall> last_launch(const model::JobModel& job,
+                                        const std::vector<model::CallSite>& callers,
+                                        std::size_t frames, bool here, Wanted wanted) {
   if (job.sources.empty()) {
     return std::nullopt;
   }
-  const Reader reader(job);
+  const Reader reader(job, wanted);
   for (std::size_t i = 0; i < std::min(frames, callers.size()); ++i) {
     const auto source = job.sources.find(callers[i].file);
     if (source == job.sources.end()) {
@@ -234,6 +229,34 @@ std::optional<LaunchedCall> launched_last(const model::JobModel& job,
   return std::nullopt;
 }
 
+}  // namespace
+
+bool waits_in_line_itself(const model::Thread& thread) {
+  const model::Frame* user = model::user_frame(thread);
+  for (const model::Frame& frame : thread.frames) {
+    if (&frame == user) {
+      return true;
+    }
+    if (frame.language == stacks::Language::kPython) {
+      return false;
+    }
+  }
+  return false;
+}
+
+std::optional<LaunchedCall> launched_last(const model::JobModel& job,
+                                          const std::vector<model::CallSite>& callers,
+                                          std::size_t frames, bool here) {
+  return last_launch(job, callers, frames, here, Wanted::kAny);
+}
+
+std::vector<model::CallSite> backward_before(const model::JobModel& job,
+                                             const std::vector<model::CallSite>& callers,
+                                             bool here) {
+  auto launched = last_launch(job, callers, callers.size(), here, Wanted::kBackward);
+  return launched ? std::move(launched->callers) : std::vector<model::CallSite>();
+}
+
 void take_launched_calls(const model::JobModel& job, const History& history,
                          std::vector<Standing>& standings) {
   const bool one_line =
@@ -246,10 +269,10 @@ void take_launched_calls(const model::JobModel& job, const History& history,
   }
   const std::vector<Standing> seen = standings;
   for (Standing& one : standings) {
-    auto launched =
-        stays_behind_device(one)
-            ? launched_last(job, one.callers, frames_parted(one, seen), waits_in_line_itself(one))
-            : std::nullopt;
+    auto launched = stays_behind_device(one)
+                        ? launched_last(job, one.callers, frames_parted(one, seen),
+                                        waits_in_line_itself(*one.thread))
+                        : std::nullopt;
     if (launched && !may_have_missed(*launched, one, seen)) {
       one.activity = Activity::kCollective;
       one.call = BlockedCall{.operation = launched->operation, .group = world_group(job)};

@@ -34,6 +34,16 @@ std::optional<LaunchedCall> launched_last(const model::JobModel& job,
                                           const std::vector<model::CallSite>& callers,
                                           std::size_t frames, bool here);
 
+/// The backward() of DDP that a thread at these lines has passed last, and its call string; empty
+/// if there is none, or if several may have been the last one. Arguments as for launched_last().
+std::vector<model::CallSite> backward_before(const model::JobModel& job,
+                                             const std::vector<model::CallSite>& callers,
+                                             bool here);
+
+/// Everything that the thread called in its innermost user's line has returned: the line waits in a
+/// function that has no Python frame.
+bool waits_in_line_itself(const model::Thread& thread);
+
 /// Without records, ranks that wait for their GPUs at different lines are treated as waiting in
 /// their last launched call.
 void take_launched_calls(const model::JobModel& job, const History& history,

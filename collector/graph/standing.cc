@@ -271,7 +271,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
   if (head != nullptr) {  // the host ran ahead of its GPU
     result.call = blocked_in(*head);
     result.user = head->call_site;
-    result.callers = callers_of(*head);
+    result.callers = callers_of(*head, result.callers);
   }
   return result;
 }

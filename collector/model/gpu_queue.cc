@@ -175,7 +175,7 @@ std::string graph_launches(const JobModel& job) {
   }
   return text.empty() ? text
                       : "CUDA graphs with calls of NCCL were launched " + text +
-                            "; calls inside graphs are not compared";
+                            "; calls inside graphs are compared by the number of launches only";
 }
 
 }  // namespace ddpdoctor::model

@@ -24,8 +24,7 @@ struct GpuSentence {
 /// rank.
 std::vector<GpuSentence> gpu_queue(const JobModel& job);
 
-/// The number of launches of CUDA graphs with NCCL calls, by rank; calls inside graphs are not
-/// compared. Empty if there are none.
+/// The number of launches of CUDA graphs with NCCL calls, by rank. Empty if there are none.
 std::string graph_launches(const JobModel& job);
 
 }  // namespace ddpdoctor::model

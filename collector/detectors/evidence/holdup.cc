@@ -18,6 +18,8 @@ namespace {
 constexpr std::string_view kCancelTimer =
     "Call cancel() on the timer before the program ends, or set daemon = True on it before "
     "start(); one that starts itself again never ends.";
+constexpr std::string_view kResetGraph =
+    "Delete the CUDA graph, or call its reset(), before destroy_process_group().";
 constexpr std::string_view kShutPool =
     "Stop the tasks of the pool (a stop event), then call its shutdown(): its threads cannot be "
     "daemons.";
@@ -64,6 +66,19 @@ bool runs_atexit(const model::Thread& main) {
 bool destroys_group(const model::Thread& main) {
   return python_frame_in(main, "torch/distributed/distributed_c10d.py",
                          {"destroy_process_group"}) != nullptr;
+}
+
+/// NCCL ends a communicator after the last graph that has captured one of its calls: it polls for
+/// the end of that graph.
+bool waits_for_graph(const model::JobModel& job, const model::Process& process,
+                     const model::Thread& main) {
+  if (!model::has_native_frame(main, "ncclCommPollCallbacks")) {
+    return false;
+  }
+  const auto launches = model::facts(job, "graph-launch");
+  return std::any_of(launches.begin(), launches.end(), [&process](const model::Fact* fact) {
+    return fact->pid == process.pid || (fact->rank && fact->rank == process.rank);
+  });
 }
 
 std::string_view fix_for(const model::Thread& thread) {
@@ -147,6 +162,12 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
   if (runs_atexit(main)) {
     return Holdup{
         .process = &process, .thread = &main, .what = "a function registered with atexit"};
+  }
+  if (destroys_group(main) && waits_for_graph(job, process, main)) {
+    return Holdup{.process = &process,
+                  .thread = &main,
+                  .what = "destroy_process_group, which waits for a CUDA graph with calls of NCCL",
+                  .fix = kResetGraph};
   }
   if (destroys_group(main)) {
     return Holdup{.process = &process, .thread = &main, .what = "destroy_process_group"};

@@ -189,7 +189,7 @@ bool read_loose_rank_branch(const Examination& examination, Explanation& explana
 // own, or in backward while the few evaluate.
 bool read_lonely_forward(const Examination& examination, Explanation& explanation) {
   const auto in_forward = [&](const Side& side) {
-    return !explanation.parting.shifted && side.activity() == Activity::kDdpForward;
+    return !explanation.parting.shifted && stands_in_ddp_forward(side);
   };
   if (explanation.parting.tie && in_forward(explanation.parting.rest) &&
       !in_forward(explanation.parting.odd)) {

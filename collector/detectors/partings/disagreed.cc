@@ -65,15 +65,19 @@ bool breaks_its_habit(const graph::Examination& examination, const model::Collec
                       const model::CollectiveCall& other) {
   constexpr std::size_t kHabit = 2;
   std::size_t others = 0;
-  for (const model::CollectiveCall& one : examination.job.collectives) {
-    const bool here = one.group == call.group && one.sequence == call.sequence;
-    if (here || one.call_site != call.call_site || one.operation != call.operation) {
-      continue;
+  for (const std::string& group : examination.history.groups()) {
+    for (const auto& [rank, calls] : examination.history.ranks(group)) {
+      for (const model::CollectiveCall* one : calls) {
+        const bool here = group == call.group && one->sequence == call.sequence;
+        if (here || one->call_site != call.call_site || one->operation != call.operation) {
+          continue;
+        }
+        if (same_size(*one, call)) {
+          return false;
+        }
+        others += same_size(*one, other) ? 1 : 0;
+      }
     }
-    if (same_size(one, call)) {
-      return false;
-    }
-    others += same_size(one, other) ? 1 : 0;
   }
   return call.call_site.known() && others >= kHabit;
 }

@@ -183,16 +183,18 @@ bool breaks_its_habit(const graph::Examination& examination, const Side& side) {
     return false;
   }
   std::size_t others = 0;
-  for (const model::CollectiveCall& call : examination.job.collectives) {
-    const bool itself = call.rank == side.call->rank && call.group == side.call->group &&
-                        call.sequence == side.call->sequence;
-    if (itself || call.call_site != side.call->call_site) {
-      continue;
+  for (const std::string& group : examination.history.groups()) {
+    for (const auto& [rank, calls] : examination.history.ranks(group)) {
+      for (const model::CollectiveCall* call : calls) {
+        if (call == side.call || call->call_site != side.call->call_site) {
+          continue;
+        }
+        if (call->operation == side.operation) {
+          return false;
+        }
+        ++others;
+      }
     }
-    if (call.operation == side.operation) {
-      return false;
-    }
-    ++others;
   }
   return others >= kHabit;
 }

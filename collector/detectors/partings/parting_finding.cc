@@ -60,13 +60,17 @@ Confidence confidence(const Examination& examination, const Parting& parting, in
   }
   // A lost call may be the one that decides between sides of equal size.
   const bool undecided = parting.tie && examination.job.coverage.events_lost > 0;
-  if (!decided || undecided || !may_hang(examination)) {
+  // Two recorded calls under one number are wrong even while hosts run on ahead of their GPUs.
+  const bool provable = parting.recorded && parting.about != graph::Disagreement::kMissing;
+  if (!decided || undecided || (!provable && !may_hang(examination))) {
     return Confidence::kPossible;
+  }
+  if (!may_hang(examination)) {
+    result = at_most(result, Confidence::kLikely);
   }
   if (!parting.unobserved.empty()) {
     result = at_most(result, Confidence::kLikely);
   }
-  const bool provable = parting.recorded && parting.about != graph::Disagreement::kMissing;
   // One snapshot in which some ranks are between calls: every step of a healthy job looks the same.
   if (!provable && !examination.job.ended && on_its_way(parting.odd) &&
       stuck(examination) != Confidence::kLikely) {

@@ -217,8 +217,13 @@ bool in_backward(const Examination& examination, const Side& side) {
                    [](std::string_view name) { return name == "backward"; });
 }
 
+bool stands_in_ddp_forward(const Side& side) {
+  return side.activity() == Activity::kDdpForward &&
+         (side.call == nullptr || side.operation == "broadcast");
+}
+
 bool in_ddp_forward(const Examination& examination, const Side& side, bool shifted) {
-  if (!shifted && side.activity() == Activity::kDdpForward) {
+  if (!shifted && stands_in_ddp_forward(side)) {
     return true;
   }
   if (side.operation != "broadcast" || !side.site().known() || is_of_mpi(examination, side) ||

@@ -27,6 +27,10 @@ bool is_blocked_elsewhere(const Side& side);
 /// In the reducer's all_reduce, according to its activity or the line of the call.
 bool in_backward(const graph::Examination& examination, const Side& side);
 
+/// Its host is in the forward of DDP, and the recorded call, if there is one, may be made there: a
+/// host that runs ahead of its GPU is behind that call.
+bool stands_in_ddp_forward(const Side& side);
+
 /// DDP broadcasts buffers without a call in the source. `shifted`: the side was moved one call
 /// ahead.
 bool in_ddp_forward(const graph::Examination& examination, const Side& side, bool shifted);

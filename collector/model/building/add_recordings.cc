@@ -13,10 +13,10 @@
 #include "collector/model/building/compiled_sites.h"
 #include "collector/model/building/devices.h"
 #include "collector/model/building/ended_ranks.h"
+#include "collector/model/building/graph_launches.h"
 #include "collector/model/building/other_jobs.h"
 #include "collector/model/building/recorded_facts.h"
 #include "collector/model/gpu_calls.h"
-#include "collector/model/gpu_queue.h"
 #include "collector/model/questions.h"
 #include "collector/model/secrets.h"
 
@@ -354,9 +354,7 @@ void add_ranks(JobModel& job, const std::vector<Recording>& recordings) {
   for (std::string& sentence : warnings_of_gpus(job, recordings)) {
     job.coverage.warnings.push_back(std::move(sentence));
   }
-  if (std::string launches = graph_launches(job); !launches.empty()) {
-    job.coverage.observed.push_back(std::move(launches));
-  }
+  add_graph_launches(job);
   job.history_complete = complete;
   if (!recordings.empty()) {
     std::set<pid_t> pids;

@@ -340,5 +340,25 @@ TEST(ExitHang, OnlySuspectsARankWhoseQueueIsReadSlowly) {
   EXPECT_NE(joins[0].summary.find("queue"), std::string::npos);
 }
 
+TEST(ExitHang, NamesTheGraphForWhichNcclWaitsBeforeItDestroysACommunicator) {
+  const std::string destroys =
+      "native:pthread_cond_wait@libc.so.6 | native:ncclCommPollCallbacks@libnccl.so.2 | "
+      "native:commDestroySync@libnccl.so.2 | "
+      "py:destroy_process_group@/v/site-packages/torch/distributed/distributed_c10d.py:2255 | "
+      "py:main@/srv/train.py:45";
+  JobBuilder builder = job();
+  builder.ranks(2).backend("nccl").stack(kAll, destroys);
+  const auto plain = asked(kKind, builder.build());
+  ASSERT_EQ(plain.size(), 1U);
+  EXPECT_EQ(plain[0].fix.find("reset()"), std::string::npos);
+  for (const model::Rank rank : {0, 1}) {
+    builder.fact("graph-launch", {{"launches", std::int64_t{60}}}, rank);
+  }
+  const auto findings = asked(kKind, builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].fix.find("reset()"), std::string::npos);
+  EXPECT_EQ(findings[0].locations.at(0).line, 45);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -339,5 +339,57 @@ TEST(HostAhead, AnotherWorldSizeShowsInTheFirstCall) {
   EXPECT_TRUE(asked("new-group-subset", builder.build()).empty());
 }
 
+constexpr const char* kReads =
+    "native:??@libcuda.so.1 | native:cuStreamSynchronize@libcuda.so.1 | "
+    "native:at::native::_local_scalar_dense_cuda@libtorch_cuda.so | "
+    "py:exchange@/srv/train.py:9 | py:main@/srv/train.py:20";
+
+/// Each rank posts a receive, then a send, at these lines, and reads what it received.
+model::JobModel both_receive(const std::string& recv, const std::string& send,
+                             const std::string& backend = "nccl") {
+  JobBuilder builder = job();
+  builder.ranks(2).backend(backend).state(kAll, 'R').stack(kAll, kReads);
+  for (const model::Rank rank : {0, 1}) {
+    builder.call(rank, {.operation = "recv",
+                        .sequence = 1,
+                        .site = recv,
+                        .peer = 1 - rank,
+                        .state = model::CallState::kEnqueued,
+                        .time = 10});
+    builder.call(rank, {.operation = "send",
+                        .sequence = 2,
+                        .site = send,
+                        .peer = 1 - rank,
+                        .state = model::CallState::kEnqueued,
+                        .time = 11});
+  }
+  return builder.build();
+}
+
+TEST(HostAhead, ASendThatIsQueuedBehindTheReceiveDoesNotServeThePeer) {
+  const Findings findings =
+      asked("p2p-deadlock", both_receive("exchange@/srv/train.py:6", "exchange@/srv/train.py:7"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 6);
+}
+
+TEST(HostAhead, MessagesOfOneLineMayBeOneBatch) {
+  EXPECT_TRUE(
+      asked("p2p-deadlock", both_receive("exchange@/srv/train.py:6", "exchange@/srv/train.py:6"))
+          .empty());
+}
+
+TEST(HostAhead, ARankWhoseGpuWaitsForSomethingUnknownIsOnlyPossiblyMissing) {
+  JobBuilder builder = job();
+  builder.ranks(3).backend("nccl").state(0, 'R').stack(0, kReads);
+  for (const model::Rank rank : {1, 2}) {
+    builder.stack(rank, in("broadcast", "py:main@/srv/train.py:30"));
+  }
+  const Findings findings = asked("missing-rank", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

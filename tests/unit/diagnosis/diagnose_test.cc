@@ -56,6 +56,32 @@ TEST(Diagnose, SaysWhatIsProvenAlsoWhileSomebodyMoves) {
   EXPECT_EQ(diagnose(told).verdict, Verdict::kHang);
 }
 
+/// Ranks 0 and 1 launch on and on behind a call that rank 2 made differently.
+JobBuilder runs_ahead(const std::string& of_rank_2, const std::string& line) {
+  JobBuilder builder = job();
+  builder.ranks(3).backend("nccl").progress(model::Progress::kMoving);
+  builder.stack(kAll, "py:main@/srv/train.py:21").stack_before(kAll, "py:main@/srv/train.py:20");
+  builder.history(kAll, 1, 5, "all_reduce", "main@/srv/train.py:20");
+  for (const model::Rank rank : {0, 1, 2}) {
+    builder.call(rank, {.operation = rank == 2 ? of_rank_2 : "all_reduce",
+                        .sequence = 6,
+                        .site = rank == 2 ? line : "main@/srv/train.py:20",
+                        .state = model::CallState::kEnqueued,
+                        .time = 10});
+  }
+  return builder;
+}
+
+TEST(Diagnose, SaysOfHostsThatRunAheadThatTheirCallsContradictEachOther) {
+  const model::JobModel told = runs_ahead("barrier", "save@/srv/train.py:18").build();
+  const Diagnosis diagnosis = diagnose(told);
+  ASSERT_FALSE(diagnosis.findings.empty());
+  EXPECT_EQ(diagnosis.findings[0].culprits, model::RankSet({2}));
+  EXPECT_EQ(diagnosis.findings[0].confidence, Confidence::kLikely);
+  const model::JobModel same = runs_ahead("all_reduce", "main@/srv/train.py:20").build();
+  EXPECT_TRUE(diagnose(same).findings.empty());
+}
+
 TEST(Diagnose, OfACutRecordingNothingThatRestsOnWhatIsLostIsCertain) {
   JobBuilder builder = stuck_in_pool();
   EXPECT_EQ(diagnose(builder.build()).findings.at(0).confidence, Confidence::kCertain);

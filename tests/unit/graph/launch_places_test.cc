@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/launch_places.h"
+
+#include <gtest/gtest.h>
+
+#include "collector/graph/examination.h"
+#include "tests/support/job_builder.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+using tests::job;
+using tests::JobBuilder;
+using tests::kAll;
+
+constexpr const char* kSource = R"(
+from torch.nn.parallel import DistributedDataParallel
+import torch.distributed as dist
+def train(network):
+    for batch in loader:
+        loss = network(batch).sum()
+        loss.backward()
+        if worse(loss.item()):
+            break
+def main():
+    network = DistributedDataParallel(model)
+    train(network)
+    dist.all_reduce(counted)
+    print(counted.item())
+)";
+
+std::string spinning_at(const char* frames) {
+  std::string stack = "native:??@libcuda.so.1 | native:cuStreamSynchronize@libcuda.so.1 | ";
+  stack.append(frames);
+  return stack;
+}
+
+/// Rank 1 has left the loop; the gradients of rank 0 are reduced without a line.
+JobBuilder parted() {
+  JobBuilder builder = job();
+  builder.ranks(2).backend("nccl").source("/srv/train.py", kSource);
+  builder.stack(0, spinning_at("py:train@/srv/train.py:7 | py:main@/srv/train.py:11"));
+  builder.stack(1, spinning_at("py:main@/srv/train.py:13"));
+  builder.all_reduce(kAll, 1, 72).all_reduce(0, 2, 72).all_reduce(1, 2, 1, "main@/srv/train.py:12");
+  return builder;
+}
+
+/// "6 11": the lines of a call, innermost first.
+std::string lines_of(const model::JobModel& job, model::Rank rank, std::int64_t sequence) {
+  const Examination examination = examine(job);
+  std::string out;
+  const model::CollectiveCall* call = examination.history.at("0", rank, sequence);
+  for (const model::CallSite& site : call->callers) {
+    out += (out.empty() ? "" : " ") + std::to_string(site.line);
+  }
+  return out;
+}
+
+TEST(LaunchPlaces, AreTheBackwardBeforeTheLineOfTheHost) {
+  EXPECT_EQ(lines_of(parted().build(), 0, 2), "6 11");
+}
+
+TEST(LaunchPlaces, AreTheBackwardBeforeTheNextLineThatIsKnown) {
+  EXPECT_EQ(lines_of(parted().build(), 1, 1), "6 11");
+}
+
+TEST(LaunchPlaces, StayUnknownWhereNoCallHasALine) {
+  JobBuilder builder = parted();
+  model::JobModel none = builder.build();
+  for (model::CollectiveCall& call : none.collectives) {
+    call.call_site = {};
+    call.callers.clear();
+  }
+  EXPECT_EQ(lines_of(none, 0, 2), "") << "lines were not recorded";
+}
+
+TEST(LaunchPlaces, StayUnknownWithoutDdpOrForAnotherOperation) {
+  JobBuilder builder = parted();
+  model::JobModel other = builder.build();
+  for (model::CollectiveCall& call : other.collectives) {
+    call.operation = call.call_site.known() ? call.operation : "all_gather";
+  }
+  EXPECT_EQ(lines_of(other, 0, 2), "");
+  builder.source("/srv/train.py", "def train():\n    loss.backward()\n");
+  EXPECT_EQ(lines_of(builder.build(), 0, 2), "");
+}
+
+}  // namespace
+}  // namespace ddpdoctor::graph
