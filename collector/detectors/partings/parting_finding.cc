@@ -62,7 +62,9 @@ Confidence confidence(const Examination& examination, const Parting& parting, in
   const bool undecided = parting.tie && examination.job.coverage.events_lost > 0;
   // Two recorded calls under one number are wrong even while hosts run on ahead of their GPUs.
   const bool provable = parting.recorded && parting.about != graph::Disagreement::kMissing;
-  if (!decided || undecided || (!provable && !may_hang(examination))) {
+  const bool moves_unproven =
+      !may_hang(examination) && (!provable || examination.job.coverage.events_lost > 0);
+  if (!decided || undecided || moves_unproven) {
     return Confidence::kPossible;
   }
   if (!may_hang(examination)) {
