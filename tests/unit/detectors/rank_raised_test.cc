@@ -102,9 +102,10 @@ TEST(RankRaised, FindsARankInItsHandler) {
 }
 
 TEST(RankRaised, APauseBeforeTheNextTryIsNoFailure) {
-  const auto told = [](double limit) {
+  const auto told = [](double limit, double seconds = 5) {
     return job()
         .ranks(2)
+        .seconds_without_progress(seconds)
         .source("/srv/train.py",
                 "def fetch():\n    for attempt in range(tries):\n        try:\n            get()\n"
                 "        except OSError:\n            time.sleep(2 ** attempt)\n")
@@ -115,6 +116,8 @@ TEST(RankRaised, APauseBeforeTheNextTryIsNoFailure) {
   };
   EXPECT_TRUE(asked(kKind, told(7.5)).empty());
   EXPECT_NE(asked(kKind, told(86400)).at(0).summary.find("keeps"), std::string::npos);
+  EXPECT_EQ(asked(kKind, told(86400)).at(0).confidence, Confidence::kPossible);
+  EXPECT_EQ(asked(kKind, told(86400, 60)).at(0).confidence, Confidence::kLikely);
 }
 
 TEST(RankRaised, SeesAnExceptionOnItsWayThroughAWith) {
