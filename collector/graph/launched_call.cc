@@ -169,6 +169,23 @@ std::size_t frames_parted(const Standing& one, const std::vector<Standing>& all)
   return most;
 }
 
+/// By an import of the class, or by a call through a module:
+/// `nn.parallel.DistributedDataParallel(`.
+bool names_ddp(const program::FileFacts& facts) {
+  const auto [begin, end] = facts.calls.equal_range("DistributedDataParallel");
+  const auto is_qualified = [&facts](const auto& one) {
+    const std::string callee =
+        program::dotted_name(one.second.call.field(program::Field::kFunction));
+    const std::size_t dot = callee.find('.');
+    const auto head = facts.imports.find(callee.substr(0, dot));
+    return head != facts.imports.end() && dot != std::string::npos &&
+           program::is_ddp(head->second + callee.substr(dot));
+  };
+  return std::any_of(facts.imports.begin(), facts.imports.end(),
+                     [](const auto& one) { return program::is_ddp(one.second); }) ||
+         std::any_of(begin, end, is_qualified);
+}
+
 }  // namespace
 
 const Operation* operation_called(const SourceText& lines, std::string_view callee) {
@@ -183,10 +200,7 @@ const Operation* operation_called(const SourceText& lines, std::string_view call
 
 bool wraps_in_ddp(const model::JobModel& job) {
   return std::any_of(job.sources.begin(), job.sources.end(), [](const auto& source) {
-    const auto& imports = program::facts_of(source.second).imports;
-    return model::is_user_file(source.first) &&
-           std::any_of(imports.begin(), imports.end(),
-                       [](const auto& one) { return program::is_ddp(one.second); });
+    return model::is_user_file(source.first) && names_ddp(program::facts_of(source.second));
   });
 }
 
@@ -254,6 +268,9 @@ std::vector<model::CallSite> backward_before(const model::JobModel& job,
                                              const std::vector<model::CallSite>& callers,
                                              bool here) {
   auto launched = last_launch(job, callers, callers.size(), here, Wanted::kBackward);
+  if (!launched && !here) {  // a loop whose only backward() is on the line itself: this or the last
+    launched = last_launch(job, callers, callers.size(), true, Wanted::kBackward);
+  }
   return launched ? std::move(launched->callers) : std::vector<model::CallSite>();
 }
 

@@ -64,6 +64,24 @@ TEST(LaunchPlaces, AreTheBackwardBeforeTheNextLineThatIsKnown) {
   EXPECT_EQ(lines_of(parted().build(), 1, 1), "6 11");
 }
 
+TEST(LaunchPlaces, AreTheLineItselfWhereALoopHasNoOtherBackward) {
+  JobBuilder builder = parted();
+  builder.stack(0,
+                "native:??@libcuda.so.1 | py:backward@/v/site-packages/torch/_tensor.py:500 | "
+                "py:train@/srv/train.py:6 | py:main@/srv/train.py:11");
+  EXPECT_EQ(lines_of(builder.build(), 0, 2), "6 11");
+}
+
+TEST(LaunchPlaces, AreKnownAlsoWhereTheClassIsNamedThroughItsModule) {
+  std::string source = kSource;
+  source.replace(source.find("from torch.nn.parallel import DistributedDataParallel"), 53,
+                 "from torch import nn");
+  source.replace(source.find("DistributedDataParallel"), 23, "nn.parallel.DistributedDataParallel");
+  JobBuilder builder = parted();
+  builder.source("/srv/train.py", source);
+  EXPECT_EQ(lines_of(builder.build(), 0, 2), "6 11");
+}
+
 TEST(LaunchPlaces, StayUnknownWhereNoCallHasALine) {
   JobBuilder builder = parted();
   model::JobModel none = builder.build();
