@@ -48,8 +48,7 @@ struct Sides {
 
 bool ignores_tags(const model::JobModel& job, const std::string& group) {
   const model::ProcessGroup* const known = model::group(job, group);
-  return known != nullptr && (known->backend.find("nccl") != std::string::npos ||
-                              known->backend.find("rccl") != std::string::npos);
+  return known != nullptr && model::is_of_nccl(*known);
 }
 
 /// All messages of the job, or only open ones if older messages may be lost.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/behind_gpus.h"
 #include "collector/detectors/evidence/exceptions_in_hand.h"
 #include "collector/detectors/evidence/known_exceptions.h"
@@ -26,11 +27,12 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kMostGroupsTold = 5, kMostInHeadline = 2;  // calls besides the first one
+constexpr std::size_t kMostGroupsTold = 5;
+constexpr std::size_t kMostInHeadline = 2;  // calls besides the first one
 
 /// The statement at a line in backquotes, or "the call" if the source is unknown.
 std::string statement_or(const model::JobModel& job, const model::CallSite& site) {
-  std::string quote = source_quote(job, site);
+  const std::string quote = source_quote(job, site);
   return quote.empty() ? "the call" : quote;
 }
 
@@ -118,14 +120,8 @@ double time_of(const Explanation& explanation) {
 
 /// Ranks that are waiting in a different collective themselves: they wait for its cause.
 model::RankSet held_up(const graph::Examination& examination, const model::RankSet& ranks) {
-  model::RankSet out;
-  for (const model::Rank rank : ranks) {
-    const graph::Standing* standing = examination.standing(rank);
-    if (standing != nullptr && standing->waits_for_ranks()) {
-      out.insert(rank);
-    }
-  }
-  return out;
+  return ranks.common(
+      ranks_where(examination, [](const graph::Standing& one) { return one.waits_for_ranks(); }));
 }
 
 /// Of the missing ranks, some wait for another one of them (in a recv, in another group): the rank

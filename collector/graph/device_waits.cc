@@ -210,10 +210,7 @@ bool is_on_gpu(const model::JobModel& job, const model::Process& process) {
            thread.name.starts_with("cuda-EvtHandlr") ||
            std::any_of(thread.frames.begin(), thread.frames.end(), is_driver_frame);
   };
-  return std::any_of(job.groups.begin(), job.groups.end(),
-                     [](const auto& group) {
-                       return contains(group.backend, "nccl") || contains(group.backend, "rccl");
-                     }) ||
+  return std::any_of(job.groups.begin(), job.groups.end(), model::is_of_nccl) ||
          std::any_of(process.environment.begin(), process.environment.end(), names_gpu) ||
          std::any_of(process.threads.begin(), process.threads.end(), of_gpu) ||
          std::any_of(job.facts.begin(), job.facts.end(),

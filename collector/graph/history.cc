@@ -27,6 +27,15 @@ void drop_repeats(Calls& calls) {
   calls.erase(std::unique(calls.begin(), calls.end(), same), calls.end());
 }
 
+/// Of the first call that has this sequence number or a higher one.
+std::ptrdiff_t position_of(const Calls& calls, std::int64_t sequence) {
+  const auto found = std::lower_bound(calls.begin(), calls.end(), sequence,
+                                      [](const model::CollectiveCall* call, std::int64_t wanted) {
+                                        return call->sequence < wanted;
+                                      });
+  return found - calls.begin();
+}
+
 }  // namespace
 
 bool is_point_to_point(std::string_view operation) {
@@ -76,8 +85,8 @@ void History::place(const model::CollectiveCall& call, std::vector<model::CallSi
     return;
   }
   Calls& calls = members->second[call.rank];
-  const auto at = std::find(calls.begin(), calls.end(), &call);
-  if (at != calls.end()) {
+  const auto at = calls.begin() + position_of(calls, call.sequence);
+  if (at != calls.end() && *at == &call) {
     model::CollectiveCall& placed = placed_.emplace_back(call);
     placed.call_site = callers.front();
     placed.callers = std::move(callers);
@@ -110,10 +119,7 @@ const Calls& History::calls(std::string_view group, model::Rank rank) const {
 const model::CollectiveCall* History::at(std::string_view group, model::Rank rank,
                                          std::int64_t sequence) const {
   const Calls& all = calls(group, rank);
-  const auto found = std::lower_bound(all.begin(), all.end(), sequence,
-                                      [](const model::CollectiveCall* call, std::int64_t wanted) {
-                                        return call->sequence < wanted;
-                                      });
+  const auto found = all.begin() + position_of(all, sequence);
   return found == all.end() || (*found)->sequence != sequence ? nullptr : *found;
 }
 

@@ -186,26 +186,6 @@ bool names_ddp(const program::FileFacts& facts) {
          std::any_of(begin, end, is_qualified);
 }
 
-}  // namespace
-
-const Operation* operation_called(const SourceText& lines, std::string_view callee) {
-  const auto& imports = program::facts_of(lines).imports;
-  const std::size_t dot = callee.find('.');
-  const auto head = imports.find(callee.substr(0, dot));
-  if (head == imports.end() || !head->second.starts_with("torch.distributed")) {
-    return nullptr;
-  }
-  return operation_of(dot == std::string_view::npos ? std::string_view(head->second) : callee);
-}
-
-bool wraps_in_ddp(const model::JobModel& job) {
-  return std::any_of(job.sources.begin(), job.sources.end(), [](const auto& source) {
-    return model::is_user_file(source.first) && names_ddp(program::facts_of(source.second));
-  });
-}
-
-namespace {
-
 std::optional<LaunchedCall> last_launch(const model::JobModel& job,
                                         const std::vector<model::CallSite>& callers,
                                         std::size_t frames, bool here, Wanted wanted) {
@@ -244,6 +224,22 @@ std::optional<LaunchedCall> last_launch(const model::JobModel& job,
 }
 
 }  // namespace
+
+const Operation* operation_called(const SourceText& lines, std::string_view callee) {
+  const auto& imports = program::facts_of(lines).imports;
+  const std::size_t dot = callee.find('.');
+  const auto head = imports.find(callee.substr(0, dot));
+  if (head == imports.end() || !head->second.starts_with("torch.distributed")) {
+    return nullptr;
+  }
+  return operation_of(dot == std::string_view::npos ? std::string_view(head->second) : callee);
+}
+
+bool wraps_in_ddp(const model::JobModel& job) {
+  return std::any_of(job.sources.begin(), job.sources.end(), [](const auto& source) {
+    return model::is_user_file(source.first) && names_ddp(program::facts_of(source.second));
+  });
+}
 
 bool waits_in_line_itself(const model::Thread& thread) {
   const model::Frame* user = model::user_frame(thread);

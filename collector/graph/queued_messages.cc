@@ -6,12 +6,6 @@
 namespace ddpdoctor::graph {
 namespace {
 
-bool runs_in_order(const model::JobModel& job, const std::string& group) {
-  const model::ProcessGroup* known = model::group(job, group);
-  return known != nullptr && (known->backend.find("nccl") != std::string::npos ||
-                              known->backend.find("rccl") != std::string::npos);
-}
-
 bool older(const model::CollectiveCall& a, const model::CollectiveCall* b) {
   return b == nullptr || a.time.value_or(0) < b->time.value_or(0);
 }
@@ -20,7 +14,8 @@ bool older(const model::CollectiveCall& a, const model::CollectiveCall* b) {
 
 bool is_queued(const model::JobModel& job, const History& history, model::Rank rank,
                const BlockedCall& call) {
-  if (!call.peer || !runs_in_order(job, call.group)) {
+  const model::ProcessGroup* group = model::group(job, call.group);
+  if (!call.peer || group == nullptr || !model::is_of_nccl(*group)) {
     return false;
   }
   const std::string_view counterpart = call.operation == "send" ? "recv" : "send";

@@ -353,6 +353,11 @@ const ProcessGroup* group(const JobModel& job, std::string_view id) {
   return found == job.groups.end() ? nullptr : &*found;
 }
 
+bool is_of_nccl(const ProcessGroup& group) {
+  return group.backend.find("nccl") != std::string::npos ||
+         group.backend.find("rccl") != std::string::npos;
+}
+
 std::string id_of_namesake(std::string_view name, const RankSet& members) {
   return fmt::format("{}:{}", name, members.ranges());
 }

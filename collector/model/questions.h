@@ -76,6 +76,8 @@ std::optional<Role> role_of(std::string_view name);
 
 std::vector<const Fact*> facts(const JobModel& job, std::string_view kind);
 const ProcessGroup* group(const JobModel& job, std::string_view id);
+/// On NCCL, or on RCCL, its twin for AMD.
+bool is_of_nccl(const ProcessGroup& group);
 
 /// A unique id for a group whose name another group with different members already has: "3:1,3".
 std::string id_of_namesake(std::string_view name, const RankSet& members);

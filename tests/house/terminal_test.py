@@ -66,7 +66,8 @@ class Terminal:
 
 @pytest.fixture
 def job():
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", "input('reads')"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.read(5) == b"reads"  # the first look shows where it waits
     yield process
     process.kill()
     process.wait()

@@ -163,14 +163,13 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
     return Holdup{
         .process = &process, .thread = &main, .what = "a function registered with atexit"};
   }
-  if (destroys_group(main) && waits_for_graph(job, process, main)) {
-    return Holdup{.process = &process,
-                  .thread = &main,
-                  .what = "destroy_process_group, which waits for a CUDA graph with calls of NCCL",
-                  .fix = kResetGraph};
-  }
   if (destroys_group(main)) {
-    return Holdup{.process = &process, .thread = &main, .what = "destroy_process_group"};
+    Holdup held{.process = &process, .thread = &main, .what = "destroy_process_group"};
+    if (waits_for_graph(job, process, main)) {
+      held.what += ", which waits for a CUDA graph with calls of NCCL";
+      held.fix = kResetGraph;
+    }
+    return held;
   }
   return std::nullopt;
 }

@@ -46,8 +46,7 @@ RankSet always_with(const JobModel& job, Rank rank) {
   std::optional<RankSet> out;
   for (const ProcessGroup& group : job.groups) {
     const RankSet members(group.ranks);
-    if (group.backend.find("nccl") != std::string::npos && members.size() > 1 &&
-        members.contains(rank)) {
+    if (is_of_nccl(group) && members.size() > 1 && members.contains(rank)) {
       out = out ? out->common(members) : members;
     }
   }

@@ -17,7 +17,7 @@ import build  # noqa: E402
 STREAMS, QUEUE, COMMAND = 32, 1024, 64  # protocol.h
 STREAM = 24 + QUEUE * COMMAND
 FIRST = 8 + 64 * 8 + 128 * 40
-SITE = Path(__file__).resolve().parent / "site"
+SITE = f"{Path(__file__).resolve().parent / 'site'}:{Path(__file__).resolve().parents[2] / 'support' / 'site'}"
 
 
 class Device:
@@ -27,7 +27,7 @@ class Device:
         built = build.folder()
         self.folder = Path(tempfile.mkdtemp(prefix="simulated_device_"))
         self.process = subprocess.Popen([str(built / "device"), str(self.folder), str(seconds)], stdin=subprocess.DEVNULL, start_new_session=True)
-        self.environment = {"SIMULATED_DEVICE": str(self.folder), "SIMULATED_DEVICE_LIBRARY": str(built / "libtorch_cuda.so"), "PYTHONPATH": str(SITE)}
+        self.environment = {"SIMULATED_DEVICE": str(self.folder), "SIMULATED_DEVICE_LIBRARY": str(built / "libtorch_cuda.so"), "PYTHONPATH": SITE}
 
     def calls(self):
         """How many kernels each stream of each rank was given and has completed."""

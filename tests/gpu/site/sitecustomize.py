@@ -2,11 +2,10 @@
 """Runs an unchanged gloo program of the zoo over NCCL with its tensors on one real GPU ($ZOO_ON_CUDA): when torch.distributed is loaded,
 a request for gloo gets NCCL, and tensors are made on the GPU unless the program says otherwise. No frame of this file is on a stack
 afterwards. Several ranks share the GPU, which NCCL permits to ranks of different hosts only: each says that it is on its own."""
-import importlib.abc
-import importlib.machinery
 import os
-import sys
 import warnings
+
+from after_import import after_import
 
 MODULE = "torch.distributed.distributed_c10d"
 
@@ -28,20 +27,4 @@ def install(c10d):
     torch.Generator = Generator
 
 
-class Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name != MODULE:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.machinery.PathFinder.find_spec(name, path)
-        execute = spec.loader.exec_module
-
-        def exec_module(module):
-            execute(module)
-            install(module)
-        spec.loader.exec_module = exec_module
-        return spec
-
-
-if os.environ.get("ZOO_ON_CUDA") and "torch.distributed.run" not in sys.orig_argv:
-    sys.meta_path.insert(0, Finder())
+after_import(MODULE, install, "ZOO_ON_CUDA")

@@ -15,7 +15,7 @@
 namespace ddpdoctor::cli {
 namespace {
 
-constexpr pid_t kNobody = 999999999;  // above every pid
+constexpr pid_t kNoProcess = 999999999;  // Linux gives no process so high a number
 
 class LeftByOthers : public testing::Test {
  protected:
@@ -35,7 +35,7 @@ class LeftByOthers : public testing::Test {
 };
 
 TEST_F(LeftByOthers, AreNotedAtTheEndOfAHealthyJob) {
-  segment_of(kNobody);
+  segment_of(kNoProcess);
   const auto said = note();
   ASSERT_TRUE(said.has_value());
   EXPECT_NE(said->find("1 shared memory segment"), std::string::npos) << *said;
@@ -47,7 +47,7 @@ TEST_F(LeftByOthers, AreNotThoseOfALiveProcess) {
 }
 
 TEST_F(LeftByOthers, AreNotThoseThatAProcessHasOpen) {
-  const std::ifstream held(segment_of(kNobody));
+  const std::ifstream held(segment_of(kNoProcess));
   EXPECT_FALSE(note().has_value());
 }
 
@@ -56,7 +56,7 @@ TEST_F(LeftByOthers, AreNotThoseOfThisJob) {
   job.facts.push_back({.rank = {},
                        .pid = {},
                        .kind = "shm-segment",
-                       .fields = {{"path", segment_of(kNobody)}, {"recorded", true}}});
+                       .fields = {{"path", segment_of(kNoProcess)}, {"recorded", true}}});
   EXPECT_FALSE(note(job).has_value());
 }
 

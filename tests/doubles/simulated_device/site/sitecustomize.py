@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs an unchanged gloo program over NCCL on the simulated device ($SIMULATED_DEVICE): when torch.distributed is loaded, its
 ProcessGroupNCCL becomes the double's, and a request for gloo gets NCCL. No frame of this file is on a stack afterwards."""
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
-import sys
+
+from after_import import after_import
 
 MODULE = "torch.distributed.distributed_c10d"
 
@@ -37,20 +37,4 @@ def install(c10d):
     double.stand_before(torch.Tensor)
 
 
-class Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name != MODULE:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.machinery.PathFinder.find_spec(name, path)
-        execute = spec.loader.exec_module
-
-        def exec_module(module):
-            execute(module)
-            install(module)
-        spec.loader.exec_module = exec_module
-        return spec
-
-
-if os.environ.get("SIMULATED_DEVICE") and "torch.distributed.run" not in sys.orig_argv:
-    sys.meta_path.insert(0, Finder())
+after_import(MODULE, install, "SIMULATED_DEVICE")
