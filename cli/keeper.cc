@@ -18,9 +18,9 @@
 namespace ddpdoctor::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{12000};  // for a program that ends by itself
-constexpr std::chrono::milliseconds kGrace{2000};      // after SIGTERM
-constexpr std::chrono::milliseconds kTick{20};
+constexpr std::chrono::milliseconds kTimeToAnswer{12000};  // for a program that ends by itself
+constexpr std::chrono::milliseconds kTimeToEnd{2000};      // after SIGTERM
+constexpr std::chrono::milliseconds kKeeperTick{20};
 constexpr int kLongestFinish = 20000;  // milliseconds
 constexpr char kEndOfWord = '\n';
 
@@ -30,21 +30,21 @@ struct Program {
 };
 
 bool ended_within(pid_t pid, std::chrono::milliseconds limit) {
-  for (std::chrono::milliseconds waited{0}; waited <= limit; waited += kTick) {
+  for (std::chrono::milliseconds waited{0}; waited <= limit; waited += kKeeperTick) {
     if (::waitpid(pid, nullptr, WNOHANG) != 0) {
       return true;
     }
-    std::this_thread::sleep_for(kTick);
+    std::this_thread::sleep_for(kKeeperTick);
   }
   return false;
 }
 
 void end(const Program& program) {
-  if (program.patient && ended_within(program.pid, kPatience)) {
+  if (program.patient && ended_within(program.pid, kTimeToAnswer)) {
     return;
   }
   ::kill(program.pid, SIGTERM);
-  if (!ended_within(program.pid, kGrace)) {
+  if (!ended_within(program.pid, kTimeToEnd)) {
     ::kill(program.pid, SIGKILL);
     ::waitpid(program.pid, nullptr, 0);
   }

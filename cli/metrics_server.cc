@@ -17,9 +17,9 @@
 namespace ddpdoctor::cli {
 namespace {
 
-constexpr int kTick = 100;  // milliseconds between two checks of the stop flag
+constexpr int kPollMilliseconds = 100;  // milliseconds between two checks of the stop flag
 constexpr int kBacklog = 16;
-constexpr int kPatience = 2;  // seconds for one client
+constexpr int kSecondsForAClient = 2;  // seconds for one client
 
 std::string reply(std::string_view status, std::string_view body) {
   return fmt::format(
@@ -104,7 +104,7 @@ void MetricsServer::show(std::string page) {
 void MetricsServer::work() {
   while (!stop_) {
     pollfd waiting{.fd = socket_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&waiting, 1, kTick) <= 0) {
+    if (::poll(&waiting, 1, kPollMilliseconds) <= 0) {
       continue;
     }
     const base::UniqueFd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -115,7 +115,7 @@ void MetricsServer::work() {
 }
 
 void MetricsServer::serve(int client) {
-  const timeval patience{.tv_sec = kPatience, .tv_usec = 0};
+  const timeval patience{.tv_sec = kSecondsForAClient, .tv_usec = 0};
   ::setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   ::setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   std::array<char, 4096> request{};

@@ -35,7 +35,7 @@ std::string without_endings(const std::string& archive) {
   return name.empty() || name == "." || name == ".." ? "archive" : name.string();
 }
 
-auto failed(const std::string& path, int error) {
+auto cannot_unpack(const std::string& path, int error) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's is per thread
   return base::failure(fmt::format("{} cannot be unpacked: {}", path, std::strerror(error)));
 }
@@ -55,7 +55,7 @@ base::Result<std::string> UnpackedInputs::new_folder(const std::string& archive)
     const fs::path temporary = fs::temp_directory_path(error);
     std::string name = (error ? fs::path("/tmp") : temporary) / "ddpdoctor-unpacked-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) {
-      return failed(archive, errno);
+      return cannot_unpack(archive, errno);
     }
     root_ = name;
   }
@@ -65,7 +65,7 @@ base::Result<std::string> UnpackedInputs::new_folder(const std::string& archive)
   for (const std::string& part : {std::string(), "/" + without_endings(archive)}) {
     folder += part;
     if (::mkdir(folder.c_str(), 0700) != 0) {
-      return failed(archive, errno);
+      return cannot_unpack(archive, errno);
     }
   }
   folders_.emplace_back(folder, as_given(archive));

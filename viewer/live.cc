@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kBar = 12;
 constexpr std::size_t kNarrow = 70;  // narrower, the bars are omitted
 constexpr std::size_t kMostWaits = 8;
-constexpr std::size_t kMostGroups = 6;
+constexpr std::size_t kMostGroupsLive = 6;
 constexpr std::size_t kFewestRanks = 3;  // shown even on a very small screen
 
 using Lines = std::vector<std::string>;
@@ -160,7 +160,7 @@ std::vector<std::string> live_lines(const graph::LiveView& view, const Screen& s
   Lines out{heading(view)};
   const Lines verdict = verdict_of(view, screen.width);
   out.insert(out.end(), verdict.begin(), verdict.end());
-  append(out, groups, kMostGroups, "groups");
+  append(out, groups, kMostGroupsLive, "groups");
   out.push_back(view.ranks.empty() ? "  no rank yet: the launcher has not started one"
                                    : rank_head(screen.width));
   const std::size_t used = out.size() + lower.size();

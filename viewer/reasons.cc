@@ -75,7 +75,7 @@ Fact fact_of(const detectors::Evidence& evidence) {
           .ranks = named ? model::RankSet{} : model::RankSet{*evidence.rank}};
 }
 
-std::string_view plural(std::string_view verb) {
+std::string_view plural_verb(std::string_view verb) {
   return verb == "is "      ? "are "
          : verb == "has "   ? "have "
          : verb == "was "   ? "were "
@@ -92,7 +92,7 @@ std::string said(const Fact& fact) {
     return fmt::format("{}: {}", who, fact.text);
   }
   return fmt::format("{} {}{}", who,
-                     fact.ranks.size() > 1 ? plural(fact.verb) : std::string_view(fact.verb),
+                     fact.ranks.size() > 1 ? plural_verb(fact.verb) : std::string_view(fact.verb),
                      fact.text);
 }
 

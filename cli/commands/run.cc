@@ -23,7 +23,7 @@
 namespace ddpdoctor::cli {
 namespace {
 
-constexpr double kLongestTimeout = 7 * 86400.0;
+constexpr double kLongestRun = 7 * 86400.0;
 
 struct RunOptions {
   monitor::SuperviseOptions supervise;
@@ -91,10 +91,9 @@ class Run : public Action {
     if (options_.on_hang != "report" && options_.on_hang != "kill") {
       return base::failure(fmt::format("--on-hang {}: expected report or kill", options_.on_hang));
     }
-    if (!(options_.supervise.hang_timeout > 0 &&
-          options_.supervise.hang_timeout <= kLongestTimeout)) {
+    if (!(options_.supervise.hang_timeout > 0 && options_.supervise.hang_timeout <= kLongestRun)) {
       return base::failure(fmt::format("--hang-timeout {}: expected 0 to {} seconds",
-                                       options_.supervise.hang_timeout, kLongestTimeout));
+                                       options_.supervise.hang_timeout, kLongestRun));
     }
     options_.supervise.kill_on_hang = options_.report.ci || options_.on_hang == "kill";
     options_.supervise.values = !no_values_;

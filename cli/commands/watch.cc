@@ -26,7 +26,7 @@ namespace ddpdoctor::cli {
 namespace {
 
 constexpr double kShortestInterval = 0.1;
-constexpr double kLongestInterval = 3600;
+constexpr double kLongestPause = 3600;
 constexpr double kWait = 5;    // seconds within which a job on many nodes must be heard
 constexpr double kHear = 0.7;  // seconds in which every node sends a message
 
@@ -45,9 +45,9 @@ class Watch : public Action {
   }
 
   base::Result<int> run() override {
-    if (!(interval_ >= kShortestInterval && interval_ <= kLongestInterval)) {
+    if (!(interval_ >= kShortestInterval && interval_ <= kLongestPause)) {
       return base::failure(fmt::format("--interval {}: expected {} to {} seconds", interval_,
-                                       kShortestInterval, kLongestInterval));
+                                       kShortestInterval, kLongestPause));
     }
     if (nats_.wanted()) {
       return watch_nodes();

@@ -4,7 +4,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::batchnorm_single_sample {
 namespace {
 
 constexpr std::string_view kKind = "batchnorm-single-sample";
@@ -15,8 +15,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector batchnorm_single_sample;
-const Detector batchnorm_single_sample{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "BatchNorm got a single sample",
     .explanation =
@@ -34,4 +34,4 @@ Fix:
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::batchnorm_single_sample

@@ -7,7 +7,7 @@
 #include "collector/detectors/evidence/ddp_in_use.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::buffers_inplace {
 namespace {
 
 constexpr std::string_view kKind = "buffers-inplace";
@@ -30,8 +30,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector buffers_inplace;
-const Detector buffers_inplace{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A tensor that backward needs was changed in place",
     .explanation =
@@ -51,4 +51,4 @@ or one forward per backward.)",
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::buffers_inplace

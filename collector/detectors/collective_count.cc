@@ -18,7 +18,7 @@
 #include "collector/program/questions/deciding.h"
 #include "collector/program/source_text.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::collective_count {
 namespace {
 
 constexpr std::size_t kLongestStatement = 80;
@@ -161,11 +161,11 @@ Fix: loop over the same keys in the same order on every rank.
 
 }  // namespace
 
-extern const Detector collective_count;
-const Detector collective_count = {
+extern const Detector detector;
+const Detector detector = {
     .kind = "collective-count",
     .title = "Ranks call a different number of collectives in a loop over keys",
     .explanation = kExplanation,
     .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::collective_count

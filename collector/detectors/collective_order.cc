@@ -16,7 +16,7 @@
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/two_groups.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::collective_order {
 namespace {
 
 /// The shortest cycle of waiting ranks, back to the first; empty if the ranks are in none.
@@ -175,11 +175,11 @@ Fix: use one order on all ranks.
 
 }  // namespace
 
-extern const Detector collective_order;
-const Detector collective_order = {.kind = "collective-order",
-                                   .title = "Two groups are used in different order",
-                                   .explanation = kExplanation,
-                                   .detect = detect,
-                                   .specificity = kMechanism};
+extern const Detector detector;
+const Detector detector = {.kind = "collective-order",
+                           .title = "Two groups are used in different order",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kMechanism};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::collective_order

@@ -21,7 +21,7 @@
 #include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::communicator_setup_order {
 namespace {
 
 constexpr std::string_view kKind = "communicator-setup-order";
@@ -301,12 +301,12 @@ Fix: create all communicators early and in the same order on all ranks.
 
 }  // namespace
 
-extern const Detector communicator_setup_order;
-const Detector communicator_setup_order = {
+extern const Detector detector;
+const Detector detector = {
     .kind = kKind,
     .title = "Only some ranks create a communicator, or in a different order",
     .explanation = kExplanation,
     .detect = detect,
     .specificity = kMechanism};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::communicator_setup_order

@@ -7,7 +7,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::compile_skew {
 namespace {
 
 bool compiles(const graph::Standing& standing) {
@@ -60,11 +60,11 @@ Fix: compile on all ranks at the same time, with static shapes and a shared cach
 
 }  // namespace
 
-extern const Detector compile_skew;
-const Detector compile_skew = {.kind = "compile-skew",
-                               .title = "One rank compiles while the others wait",
-                               .explanation = kExplanation,
-                               .detect = detect,
-                               .effect = Effect::kSlow};
+extern const Detector detector;
+const Detector detector = {.kind = "compile-skew",
+                           .title = "One rank compiles while the others wait",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .effect = Effect::kSlow};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::compile_skew

@@ -13,7 +13,7 @@
 #include "collector/graph/device_waits.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::concurrent_collectives {
 namespace {
 
 struct Pair {
@@ -147,11 +147,11 @@ Fix: use one group for each thread.
 
 }  // namespace
 
-extern const Detector concurrent_collectives;
-const Detector concurrent_collectives = {.kind = "concurrent-collectives",
-                                         .title = "Two threads of a process use one group",
-                                         .explanation = kExplanation,
-                                         .detect = detect,
-                                         .specificity = kMechanism};
+extern const Detector detector;
+const Detector detector = {.kind = "concurrent-collectives",
+                           .title = "Two threads of a process use one group",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kMechanism};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::concurrent_collectives

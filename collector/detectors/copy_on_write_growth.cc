@@ -14,7 +14,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::copy_on_write_growth {
 namespace {
 
 constexpr std::string_view kKind = "copy-on-write-growth";
@@ -141,8 +141,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector copy_on_write_growth;
-const Detector copy_on_write_growth{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Forked workers copy the dataset's Python objects",
     .explanation =
@@ -161,4 +161,4 @@ Fix:
     .effect = Effect::kLeak,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::copy_on_write_growth

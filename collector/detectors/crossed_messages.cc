@@ -16,7 +16,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::crossed_messages {
 namespace {
 
 constexpr std::string_view kKind = "crossed-messages";
@@ -269,11 +269,11 @@ Fix: use the same order on both ranks.
 
 }  // namespace
 
-extern const Detector crossed_messages;
-const Detector crossed_messages = {.kind = kKind,
-                                   .title = "Messages pair in a different order than intended",
-                                   .explanation = kExplanation,
-                                   .detect = detect,
-                                   .specificity = kMechanism};
+extern const Detector detector;
+const Detector detector = {.kind = kKind,
+                           .title = "Messages pair in a different order than intended",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kMechanism};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::crossed_messages

@@ -14,7 +14,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::cuda_implicit_sync {
 namespace {
 
 constexpr std::string_view kKind = "cuda-implicit-sync";
@@ -74,8 +74,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector cuda_implicit_sync;
-const Detector cuda_implicit_sync{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A CUDA call waits for a kernel that waits for this rank",
     .explanation =
@@ -96,4 +96,4 @@ Fix: free and allocate at the same point on all ranks, outside the overlap with 
     .specificity = kPlaceOfCause,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::cuda_implicit_sync

@@ -16,7 +16,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::dataloader_worker_killed {
 namespace {
 
 constexpr std::string_view kKind = "dataloader-worker-killed";
@@ -133,8 +133,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector dataloader_worker_killed;
-const Detector dataloader_worker_killed{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A DataLoader worker was killed",
     .explanation =
@@ -152,4 +152,4 @@ Fix: it depends on the signal. Fewer workers need less memory and less /dev/shm:
     .specificity = kPlaceOfCause,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::dataloader_worker_killed

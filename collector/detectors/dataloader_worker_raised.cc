@@ -5,7 +5,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::dataloader_worker_raised {
 namespace {
 
 constexpr std::string_view kKind = "dataloader-worker-raised";
@@ -16,8 +16,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector dataloader_worker_raised;
-const Detector dataloader_worker_raised{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A DataLoader worker raised",
     .explanation =
@@ -35,4 +35,4 @@ Fix: correct that line. To get the exception in the main process:
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::dataloader_worker_raised

@@ -16,7 +16,7 @@
 #include "collector/graph/servers.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::dataloader_worker_stuck {
 namespace {
 
 constexpr std::string_view kKind = "dataloader-worker-stuck";
@@ -155,8 +155,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector dataloader_worker_stuck;
-const Detector dataloader_worker_stuck{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A DataLoader worker never delivers its batch",
     .explanation =
@@ -177,4 +177,4 @@ and limit the wait in the dataset.)",
     .specificity = kPlaceOfCause,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::dataloader_worker_stuck

@@ -20,7 +20,7 @@
 #include "collector/program/libraries/libraries.h"
 #include "collector/program/questions/uses.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::ddp_models_differ {
 namespace {
 
 constexpr std::array<std::string_view, 3> kTexts = {
@@ -232,10 +232,10 @@ Fix: build the model from the same configuration on every rank, and compare the 
 
 }  // namespace
 
-extern const Detector ddp_models_differ;
-const Detector ddp_models_differ = {.kind = "ddp-models-differ",
-                                    .title = "The model differs between ranks when DDP wraps it",
-                                    .explanation = kExplanation,
-                                    .detect = detect};
+extern const Detector detector;
+const Detector detector = {.kind = "ddp-models-differ",
+                           .title = "The model differs between ranks when DDP wraps it",
+                           .explanation = kExplanation,
+                           .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::ddp_models_differ

@@ -16,7 +16,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::dead_child {
 namespace {
 
 constexpr std::string_view kKind = "dead-child";
@@ -189,8 +189,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector dead_child;
-const Detector dead_child{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A rank waits for a child process that has ended",
     .explanation =
@@ -216,4 +216,4 @@ Fix:
     .specificity = kReasonOfDeadlock,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::dead_child

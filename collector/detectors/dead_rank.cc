@@ -24,7 +24,7 @@
 #include "collector/detectors/partings/disagreed.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::dead_rank {
 namespace {
 
 using enum graph::Activity;
@@ -331,8 +331,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector dead_rank;
-const Detector dead_rank{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A rank was killed and the others wait for it",
     .explanation =
@@ -352,4 +352,4 @@ Fix: it depends on the signal. SIGKILL: memory. SIGBUS: /dev/shm. SIGSEGV, SIGAB
     .specificity = kPlainFact,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::dead_rank

@@ -18,7 +18,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::device_kernel_stalled {
 namespace {
 
 constexpr std::string_view kKind = "device-kernel-stalled";
@@ -269,8 +269,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector device_kernel_stalled;
-const Detector device_kernel_stalled{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A communication kernel outside NCCL does not finish",
     .explanation =
@@ -294,4 +294,4 @@ Fix: let every rank take part.
     .specificity = kPlaceOfCause,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::device_kernel_stalled

@@ -20,7 +20,7 @@
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::divergent_branch {
 namespace {
 
 // The two calls are known, but not the deciding condition.
@@ -299,11 +299,10 @@ Fix: decide once, then send the result to every rank.
 
 }  // namespace
 
-extern const Detector divergent_branch;
-const Detector divergent_branch = {
-    .kind = "divergent-branch",
-    .title = "Each rank decided by itself whether to call a collective",
-    .explanation = kExplanation,
-    .detect = detect};
+extern const Detector detector;
+const Detector detector = {.kind = "divergent-branch",
+                           .title = "Each rank decided by itself whether to call a collective",
+                           .explanation = kExplanation,
+                           .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::divergent_branch

@@ -14,7 +14,7 @@
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::duplicate_rank {
 namespace {
 
 constexpr std::string_view kKind = "duplicate-rank";
@@ -174,8 +174,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector duplicate_rank;
-const Detector duplicate_rank{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Two processes have the same rank",
     .explanation =
@@ -193,4 +193,4 @@ Fix:
     .specificity = kMechanism,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::duplicate_rank

@@ -18,7 +18,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::environment_differs {
 namespace {
 
 constexpr std::string_view kKind = "environment-differs";
@@ -225,8 +225,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector environment_differs;
-const Detector environment_differs{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Ranks run with different settings",
     .explanation =
@@ -246,4 +246,4 @@ Fix: set the variable in the launcher, not in a profile of one node.
     .specificity = kPlaceOfCause,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::environment_differs

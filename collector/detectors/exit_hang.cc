@@ -18,7 +18,7 @@
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::exit_hang {
 namespace {
 
 using enum graph::Activity;
@@ -107,8 +107,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector exit_hang;
-const Detector exit_hang{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "The work is finished, but a process does not exit",
     .explanation =
@@ -128,4 +128,4 @@ Fix:
     .specificity = kPlaceOfCause,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::exit_hang

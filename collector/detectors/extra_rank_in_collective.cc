@@ -11,7 +11,7 @@
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/two_groups.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::extra_rank_in_collective {
 namespace {
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
@@ -62,12 +62,11 @@ Fix: call it on all ranks or on none, or use a group of those ranks only.
 
 }  // namespace
 
-extern const Detector extra_rank_in_collective;
-const Detector extra_rank_in_collective = {
-    .kind = "extra-rank-in-collective",
-    .title = "A few ranks are in a collective that most ranks never call",
-    .explanation = kExplanation,
-    .detect = detect,
-    .specificity = kPlainFact};
+extern const Detector detector;
+const Detector detector = {.kind = "extra-rank-in-collective",
+                           .title = "A few ranks are in a collective that most ranks never call",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kPlainFact};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::extra_rank_in_collective

@@ -19,7 +19,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::fabric_fault {
 namespace {
 
 constexpr std::string_view kKind = "fabric-fault";
@@ -277,8 +277,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector fabric_fault;
-const Detector fabric_fault{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A link, a port or a switch of the network failed",
     .explanation =
@@ -300,4 +300,4 @@ Fix: check the link, and exclude it until it is repaired.
     .specificity = kMechanism,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::fabric_fault

@@ -14,7 +14,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::fd_exhausted {
 namespace {
 
 constexpr std::string_view kKind = "fd-exhausted";
@@ -100,8 +100,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector fd_exhausted;
-const Detector fd_exhausted{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A process has no file descriptors left",
     .explanation =
@@ -119,4 +119,4 @@ Fix:
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::fd_exhausted

@@ -15,7 +15,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::fork_after_cuda {
 namespace {
 
 constexpr std::string_view kKind = "fork-after-cuda";
@@ -122,8 +122,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector fork_after_cuda;
-const Detector fork_after_cuda{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "CUDA was started before a fork",
     .explanation =
@@ -144,4 +144,4 @@ or keep tensors on the CPU in the dataset.)",
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::fork_after_cuda

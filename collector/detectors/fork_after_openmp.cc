@@ -12,7 +12,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::fork_after_openmp {
 namespace {
 
 constexpr std::string_view kKind = "fork-after-openmp";
@@ -114,8 +114,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector fork_after_openmp;
-const Detector fork_after_openmp{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A forked child uses a thread pool that only its parent has",
     .explanation =
@@ -136,4 +136,4 @@ or run no parallel computation before the fork.)",
     .specificity = kMechanism,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::fork_after_openmp

@@ -15,7 +15,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::fork_with_held_lock {
 namespace {
 
 constexpr std::string_view kKind = "fork-with-held-lock";
@@ -189,8 +189,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector fork_with_held_lock;
-const Detector fork_with_held_lock{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A forked child waits for a lock whose owner is not in it",
     .explanation =
@@ -212,4 +212,4 @@ or multiprocessing.get_context("spawn").)",
     .specificity = kMechanism,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::fork_with_held_lock

@@ -11,7 +11,7 @@
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/exits.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::generate_length {
 namespace {
 
 const Side& generating(const graph::Examination& examination, const Parting& parting) {
@@ -99,11 +99,10 @@ Fix:
 
 }  // namespace
 
-extern const Detector generate_length;
-const Detector generate_length = {
-    .kind = "generate-length",
-    .title = "Generation ended at different lengths on sharded parameters",
-    .explanation = kExplanation,
-    .detect = detect};
+extern const Detector detector;
+const Detector detector = {.kind = "generate-length",
+                           .title = "Generation ended at different lengths on sharded parameters",
+                           .explanation = kExplanation,
+                           .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::generate_length

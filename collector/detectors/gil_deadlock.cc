@@ -12,7 +12,7 @@
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::gil_deadlock {
 namespace {
 
 constexpr std::string_view kKind = "gil-deadlock";
@@ -132,8 +132,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector gil_deadlock;
-const Detector gil_deadlock{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A thread sleeps in native code and holds the GIL",
     .explanation =
@@ -153,4 +153,4 @@ Fix:
     .specificity = kMechanism,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::gil_deadlock

@@ -14,7 +14,7 @@
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::gpu_fault {
 namespace {
 
 constexpr std::string_view kKind = "gpu-fault";
@@ -146,8 +146,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector gpu_fault;
-const Detector gpu_fault{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A GPU failed",
     .explanation =
@@ -167,4 +167,4 @@ Fix: drain the node, then
     .specificity = kMechanism,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::gpu_fault

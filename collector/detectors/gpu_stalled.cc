@@ -14,7 +14,7 @@
 #include "collector/graph/blocked_call.h"
 #include "collector/model/gpu_queue.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::gpu_stalled {
 namespace {
 
 using graph::Activity;
@@ -186,11 +186,11 @@ The fix depends on which setting helps:
 
 }  // namespace
 
-extern const Detector gpu_stalled;
-const Detector gpu_stalled = {.kind = "gpu-stalled",
-                              .title = "All ranks called the collective, but it does not finish",
-                              .explanation = kExplanation,
-                              .detect = detect,
-                              .specificity = kPlainFact};
+extern const Detector detector;
+const Detector detector = {.kind = "gpu-stalled",
+                           .title = "All ranks called the collective, but it does not finish",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kPlainFact};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::gpu_stalled

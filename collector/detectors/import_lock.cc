@@ -15,7 +15,7 @@
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::import_lock {
 namespace {
 
 constexpr std::string_view kKind = "import-lock";
@@ -118,8 +118,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector import_lock;
-const Detector import_lock{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Two threads wait for each other's import",
     .explanation = R"(What you see: one rank is in an import statement; the others wait for it.
@@ -138,4 +138,4 @@ Fix:
     .specificity = kMechanism,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::import_lock

@@ -18,7 +18,7 @@
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::io_stall {
 namespace {
 
 constexpr std::string_view kKind = "io-stall";
@@ -331,8 +331,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector io_stall;
-const Detector io_stall{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A rank is blocked in input or output",
     .explanation =
@@ -353,4 +353,4 @@ Fix:
     .specificity = kPlaceOfCause,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::io_stall

@@ -19,7 +19,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::lock_deadlock {
 namespace {
 
 constexpr std::string_view kKind = "lock-deadlock";
@@ -362,8 +362,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector lock_deadlock;
-const Detector lock_deadlock{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Threads wait for each other's locks",
     .explanation =
@@ -387,4 +387,4 @@ Fix: take the locks in one order in all threads.
     .specificity = kMechanism,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::lock_deadlock

@@ -10,7 +10,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::long_phase {
 namespace {
 
 using graph::Activity;
@@ -89,12 +89,12 @@ Fix: set a longer timeout for that phase, or shorten the phase.
 
 }  // namespace
 
-extern const Detector long_phase;
-const Detector long_phase = {.kind = "long-phase",
-                             .title = "One rank works while the others wait",
-                             .explanation = kExplanation,
-                             .detect = detect,
-                             .specificity = kPlainFact,
-                             .effect = Effect::kSlow};
+extern const Detector detector;
+const Detector detector = {.kind = "long-phase",
+                           .title = "One rank works while the others wait",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kPlainFact,
+                           .effect = Effect::kSlow};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::long_phase

@@ -9,7 +9,7 @@
 #include "collector/detectors/evidence/used_twice.h"
 #include "collector/detectors/evidence/wording.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::marked_ready_twice {
 namespace {
 
 constexpr std::string_view kKind = "marked-ready-twice";
@@ -71,8 +71,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector marked_ready_twice;
-const Detector marked_ready_twice{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A parameter was used twice in one backward of DDP",
     .explanation = R"(What you see: "Expected to mark a variable ready only once".
@@ -92,4 +92,4 @@ or DistributedDataParallel(model, static_graph=True).)",
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::marked_ready_twice

@@ -14,7 +14,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::master_unreachable {
 namespace {
 
 constexpr std::string_view kKind = "master-unreachable";
@@ -239,8 +239,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector master_unreachable;
-const Detector master_unreachable{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "The rendezvous cannot be reached",
     .explanation =
@@ -257,4 +257,4 @@ Fix:
     .specificity = kPlaceOfCause,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::master_unreachable

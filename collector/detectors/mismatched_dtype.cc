@@ -9,7 +9,7 @@
 #include "collector/detectors/partings/disagreed.h"
 #include "collector/detectors/partings/empty_metric.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::mismatched_dtype {
 namespace {
 
 Findings detect(const graph::Examination& examination) {
@@ -51,11 +51,11 @@ Fix: use one type on all ranks.
 
 }  // namespace
 
-extern const Detector mismatched_dtype;
-const Detector mismatched_dtype = {.kind = "mismatched-dtype",
-                                   .title = "Ranks pass different element types to one collective",
-                                   .explanation = kExplanation,
-                                   .detect = detect,
-                                   .effect = Effect::kWrongNumbers};
+extern const Detector detector;
+const Detector detector = {.kind = "mismatched-dtype",
+                           .title = "Ranks pass different element types to one collective",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .effect = Effect::kWrongNumbers};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::mismatched_dtype

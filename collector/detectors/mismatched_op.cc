@@ -10,7 +10,7 @@
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::mismatched_op {
 namespace {
 
 /// In __del__, which runs when the last reference is dropped.
@@ -113,10 +113,10 @@ Fix: call one operation at one point of the program.
 
 }  // namespace
 
-extern const Detector mismatched_op;
-const Detector mismatched_op = {.kind = "mismatched-op",
-                                .title = "Ranks call different collectives at the same point",
-                                .explanation = kExplanation,
-                                .detect = detect};
+extern const Detector detector;
+const Detector detector = {.kind = "mismatched-op",
+                           .title = "Ranks call different collectives at the same point",
+                           .explanation = kExplanation,
+                           .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::mismatched_op

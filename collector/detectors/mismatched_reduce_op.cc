@@ -6,7 +6,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/disagreed.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::mismatched_reduce_op {
 namespace {
 
 Findings detect(const graph::Examination& examination) {
@@ -45,11 +45,11 @@ Fix:
 
 }  // namespace
 
-extern const Detector mismatched_reduce_op;
-const Detector mismatched_reduce_op = {.kind = "mismatched-reduce-op",
-                                       .title = "Ranks reduce with different operations",
-                                       .explanation = kExplanation,
-                                       .detect = detect,
-                                       .effect = Effect::kWrongNumbers};
+extern const Detector detector;
+const Detector detector = {.kind = "mismatched-reduce-op",
+                           .title = "Ranks reduce with different operations",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .effect = Effect::kWrongNumbers};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::mismatched_reduce_op

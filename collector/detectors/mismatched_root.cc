@@ -14,7 +14,7 @@
 #include "collector/detectors/partings/disagreed.h"
 #include "collector/detectors/partings/side_questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::mismatched_root {
 namespace {
 
 std::string root_name(model::Rank root) {
@@ -137,10 +137,10 @@ Fix:
 
 }  // namespace
 
-extern const Detector mismatched_root;
-const Detector mismatched_root = {.kind = "mismatched-root",
-                                  .title = "Ranks pass different roots",
-                                  .explanation = kExplanation,
-                                  .detect = detect};
+extern const Detector detector;
+const Detector detector = {.kind = "mismatched-root",
+                           .title = "Ranks pass different roots",
+                           .explanation = kExplanation,
+                           .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::mismatched_root

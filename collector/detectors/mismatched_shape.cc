@@ -25,7 +25,7 @@
 #include "collector/detectors/partings/empty_metric.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::mismatched_shape {
 namespace {
 
 using graph::Disagreement;
@@ -320,11 +320,10 @@ Fix: agree on the size.
 
 }  // namespace
 
-extern const Detector mismatched_shape;
-const Detector mismatched_shape = {
-    .kind = "mismatched-shape",
-    .title = "Ranks pass tensors of different sizes to one collective",
-    .explanation = kExplanation,
-    .detect = detect};
+extern const Detector detector;
+const Detector detector = {.kind = "mismatched-shape",
+                           .title = "Ranks pass tensors of different sizes to one collective",
+                           .explanation = kExplanation,
+                           .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::mismatched_shape

@@ -24,7 +24,7 @@
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::missing_rank {
 namespace {
 
 constexpr std::size_t kMostGroupsTold = 5;
@@ -386,11 +386,11 @@ branch or loop that made the rank skip the call.
 
 }  // namespace
 
-extern const Detector missing_rank;
-const Detector missing_rank = {.kind = "missing-rank",
-                               .title = "A rank has not called a collective",
-                               .explanation = kExplanation,
-                               .detect = detect,
-                               .specificity = kPlainFact};
+extern const Detector detector;
+const Detector detector = {.kind = "missing-rank",
+                           .title = "A rank has not called a collective",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kPlainFact};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::missing_rank

@@ -12,7 +12,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::nccl_unreachable {
 namespace {
 
 constexpr std::string_view kKind = "nccl-unreachable";
@@ -58,8 +58,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector nccl_unreachable;
-const Detector nccl_unreachable{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "NCCL finds no network interface or cannot connect",
     .explanation =
@@ -79,4 +79,4 @@ Fix: name an interface that every node has and that reaches the other nodes.
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::nccl_unreachable

@@ -14,7 +14,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::nested_pool {
 namespace {
 
 constexpr std::string_view kKind = "nested-pool";
@@ -151,8 +151,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector nested_pool;
-const Detector nested_pool{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Tasks of a pool wait for tasks of the same pool",
     .explanation =
@@ -172,4 +172,4 @@ Fix:
     .specificity = kMechanism,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::nested_pool

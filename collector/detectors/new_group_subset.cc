@@ -26,7 +26,7 @@
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/dependence.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::new_group_subset {
 namespace {
 
 constexpr std::string_view kFix =
@@ -383,11 +383,11 @@ Fix: all ranks create all groups.
 
 }  // namespace
 
-extern const Detector new_group_subset;
-const Detector new_group_subset = {.kind = "new-group-subset",
-                                   .title = "new_group was called on some ranks only",
-                                   .explanation = kExplanation,
-                                   .detect = detect,
-                                   .specificity = kPlaceOfCause};
+extern const Detector detector;
+const Detector detector = {.kind = "new-group-subset",
+                           .title = "new_group was called on some ranks only",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kPlaceOfCause};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::new_group_subset

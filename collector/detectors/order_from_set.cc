@@ -23,7 +23,7 @@
 #include "collector/program/origin/order.h"
 #include "collector/program/questions/blocks.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::order_from_set {
 namespace {
 
 using graph::Disagreement;
@@ -366,12 +366,12 @@ Fix: use one order on all ranks.
 
 }  // namespace
 
-extern const Detector order_from_set;
-const Detector order_from_set = {
+extern const Detector detector;
+const Detector detector = {
     .kind = "order-from-set",
     .title = "The order of collectives comes from a set, a listing or a hash",
     .explanation = kExplanation,
     .detect = detect,
     .specificity = kMechanism + 1};  // explains why two groups are used in different order
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::order_from_set

@@ -11,7 +11,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::orphan_process {
 namespace {
 
 constexpr std::string_view kKind = "orphan-process";
@@ -84,8 +84,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector orphan_process;
-const Detector orphan_process{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Processes outlived their launcher",
     .explanation =
@@ -104,4 +104,4 @@ Fix:
     .effect = Effect::kLeak,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::orphan_process

@@ -17,7 +17,7 @@
 #include "collector/graph/queued_messages.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::p2p_deadlock {
 namespace {
 
 using graph::Activity;
@@ -386,11 +386,11 @@ Fix: pair the calls.
 
 }  // namespace
 
-extern const Detector p2p_deadlock;
-const Detector p2p_deadlock = {.kind = "p2p-deadlock",
-                               .title = "Sends and receives that do not match",
-                               .explanation = kExplanation,
-                               .detect = detect,
-                               .specificity = kMechanism};
+extern const Detector detector;
+const Detector detector = {.kind = "p2p-deadlock",
+                           .title = "Sends and receives that do not match",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kMechanism};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::p2p_deadlock

@@ -15,7 +15,7 @@
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::pool_worker_lost {
 namespace {
 
 constexpr std::string_view kKind = "pool-worker-lost";
@@ -185,8 +185,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector pool_worker_lost;
-const Detector pool_worker_lost{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A multiprocessing.Pool waits for a worker that was killed",
     .explanation =
@@ -203,4 +203,4 @@ Fix:
     .specificity = kMechanism,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::pool_worker_lost

@@ -17,7 +17,7 @@
 #include "collector/graph/knots.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::process_deadlock {
 namespace {
 
 constexpr std::string_view kKind = "process-deadlock";
@@ -207,8 +207,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector process_deadlock;
-const Detector process_deadlock{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Processes wait for each other over a pipe, lock or semaphore",
     .explanation =
@@ -235,4 +235,4 @@ or receive before you send, read a queue before you join its writer, take locks 
     .specificity = kMechanismOfProcesses,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::process_deadlock

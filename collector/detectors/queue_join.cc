@@ -14,7 +14,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::queue_join {
 namespace {
 
 constexpr std::string_view kKind = "queue-join";
@@ -108,8 +108,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector queue_join;
-const Detector queue_join{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A child is joined before its queue is read",
     .explanation =
@@ -129,4 +129,4 @@ Fix:
     .specificity = kMechanism,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::queue_join

@@ -7,7 +7,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::rank0_only_ddp_forward {
 namespace {
 
 void tell(const Explanation& explanation, Finding& finding) {
@@ -43,11 +43,10 @@ Fix: evaluate the wrapped module.
 
 }  // namespace
 
-extern const Detector rank0_only_ddp_forward;
-const Detector rank0_only_ddp_forward = {
-    .kind = "rank0-only-ddp-forward",
-    .title = "One rank alone runs the forward of the DDP-wrapped model",
-    .explanation = kExplanation,
-    .detect = detect};
+extern const Detector detector;
+const Detector detector = {.kind = "rank0-only-ddp-forward",
+                           .title = "One rank alone runs the forward of the DDP-wrapped model",
+                           .explanation = kExplanation,
+                           .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::rank0_only_ddp_forward

@@ -17,7 +17,7 @@
 #include "collector/detectors/paths/own_half.h"
 #include "collector/graph/history.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::rank_conditional_collective {
 namespace {
 
 /// The call under the test must change, wherever the ranks that skipped it wait now.
@@ -247,11 +247,11 @@ Fix: call the collective on every rank, and keep only the printing under the con
 
 }  // namespace
 
-extern const Detector rank_conditional_collective;
-const Detector rank_conditional_collective = {
+extern const Detector detector;
+const Detector detector = {
     .kind = "rank-conditional-collective",
     .title = "Only some ranks call a collective, because a condition tests the rank",
     .explanation = kExplanation,
     .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::rank_conditional_collective

@@ -19,7 +19,7 @@
 #include "collector/program/questions/dependence.h"
 #include "collector/program/questions/exits.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::rank_exited {
 namespace {
 
 constexpr std::string_view kKind = "rank-exited";
@@ -366,8 +366,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector rank_exited;
-const Detector rank_exited{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A rank exited while others wait for it",
     .explanation =
@@ -387,4 +387,4 @@ Fix: run the same number of steps on every rank; see `ddpdoctor explain uneven-i
     .specificity = kPlainFact,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::rank_exited

@@ -27,7 +27,7 @@
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::rank_raised {
 namespace {
 
 constexpr std::string_view kKind = "rank-raised";
@@ -307,8 +307,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector rank_raised;
-const Detector rank_raised{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "One rank raised while the others wait for it",
     .explanation =
@@ -329,4 +329,4 @@ Fix:
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::rank_raised

@@ -20,7 +20,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::rendezvous_incomplete {
 namespace {
 
 using enum graph::Activity;
@@ -187,8 +187,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector rendezvous_incomplete;
-const Detector rendezvous_incomplete{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Not all ranks reached the rendezvous",
     .explanation =
@@ -207,4 +207,4 @@ Fix:
     .specificity = kPlaceOfCause,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::rendezvous_incomplete

@@ -16,7 +16,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::shm_exhausted {
 namespace {
 
 constexpr std::string_view kKind = "shm-exhausted";
@@ -178,8 +178,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector shm_exhausted;
-const Detector shm_exhausted{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "/dev/shm is full",
     .explanation =
@@ -197,4 +197,4 @@ Fix:
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::shm_exhausted

@@ -14,7 +14,7 @@
 #include "collector/model/left_segments.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::shm_leaked {
 namespace {
 
 constexpr std::string_view kKind = "shm-leaked";
@@ -194,8 +194,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector shm_leaked;
-const Detector shm_leaked{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Shared memory was left behind",
     .explanation =
@@ -222,4 +222,4 @@ Fix:
     .effect = Effect::kLeak,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::shm_leaked

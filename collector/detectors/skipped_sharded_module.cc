@@ -14,7 +14,7 @@
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/deciding.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::skipped_sharded_module {
 namespace {
 
 constexpr std::size_t kMostCalls = 64;  // of a rank, newest first: the modules of a step
@@ -106,10 +106,10 @@ Fix: run it in every step.
 
 }  // namespace
 
-extern const Detector skipped_sharded_module;
-const Detector skipped_sharded_module = {.kind = "skipped-sharded-module",
-                                         .title = "A sharded module ran on some ranks only",
-                                         .explanation = kExplanation,
-                                         .detect = detect};
+extern const Detector detector;
+const Detector detector = {.kind = "skipped-sharded-module",
+                           .title = "A sharded module ran on some ranks only",
+                           .explanation = kExplanation,
+                           .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::skipped_sharded_module

@@ -14,7 +14,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::spawn_unpicklable {
 namespace {
 
 constexpr std::string_view kKind = "spawn-unpicklable";
@@ -87,8 +87,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector spawn_unpicklable;
-const Detector spawn_unpicklable{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A spawned process received an object that cannot be pickled",
     .explanation =
@@ -107,4 +107,4 @@ Fix:
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::spawn_unpicklable

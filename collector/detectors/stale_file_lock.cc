@@ -22,7 +22,7 @@
 #include "collector/program/questions/blocks.h"
 #include "collector/program/source_text.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::stale_file_lock {
 namespace {
 
 constexpr std::string_view kKind = "stale-file-lock";
@@ -289,8 +289,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector stale_file_lock;
-const Detector stale_file_lock{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A lock file without an owner",
     .explanation =
@@ -308,4 +308,4 @@ Fix:
     .specificity = kPlaceOfCause,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::stale_file_lock

@@ -4,7 +4,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::state_dict_prefix {
 namespace {
 
 constexpr std::string_view kKind = "state-dict-prefix";
@@ -15,8 +15,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector state_dict_prefix;
-const Detector state_dict_prefix{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Checkpoint and model differ by the prefix `module.`",
     .explanation =
@@ -34,4 +34,4 @@ Fix:
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::state_dict_prefix

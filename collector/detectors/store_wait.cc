@@ -21,7 +21,7 @@
 #include "collector/program/questions/expressions.h"
 #include "collector/program/questions/strings.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::store_wait {
 namespace {
 
 constexpr std::string_view kKind = "store-wait";
@@ -360,8 +360,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector store_wait;
-const Detector store_wait{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Ranks wait in the store for a key that no rank sets",
     .explanation =
@@ -379,4 +379,4 @@ Fix:
     .detect = detect,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::store_wait

@@ -12,7 +12,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::straggler {
 namespace {
 
 using graph::Standing;
@@ -125,12 +125,12 @@ Fix: profile that rank; give it less work, or move its extra work to all ranks o
 
 }  // namespace
 
-extern const Detector straggler;
-const Detector straggler = {.kind = "straggler",
-                            .title = "One rank is late every time",
-                            .explanation = kExplanation,
-                            .detect = detect,
-                            .specificity = kHabit,
-                            .effect = Effect::kSlow};
+extern const Detector detector;
+const Detector detector = {.kind = "straggler",
+                           .title = "One rank is late every time",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kHabit,
+                           .effect = Effect::kSlow};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::straggler

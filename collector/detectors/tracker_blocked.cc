@@ -15,7 +15,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::tracker_blocked {
 namespace {
 
 constexpr std::string_view kKind = "tracker-blocked";
@@ -90,8 +90,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector tracker_blocked;
-const Detector tracker_blocked{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "An experiment tracker blocks a rank",
     .explanation =
@@ -107,4 +107,4 @@ Fix:
     .specificity = kPlaceOfCause,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::tracker_blocked

@@ -21,7 +21,7 @@
 #include "collector/model/questions.h"
 #include "collector/program/questions/expressions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::uncoordinated_stop {
 namespace {
 
 constexpr std::string_view kKind = "uncoordinated-stop";
@@ -226,11 +226,11 @@ Fix: agree on the flag with an all_reduce.
 
 }  // namespace
 
-extern const Detector uncoordinated_stop;
-const Detector uncoordinated_stop = {.kind = kKind,
-                                     .title = "Ranks act on a signal at different steps",
-                                     .explanation = kExplanation,
-                                     .detect = detect,
-                                     .specificity = kPlaceOfCause};
+extern const Detector detector;
+const Detector detector = {.kind = kKind,
+                           .title = "Ranks act on a signal at different steps",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kPlaceOfCause};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::uncoordinated_stop

@@ -21,7 +21,7 @@
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::undetermined {
 namespace {
 
 constexpr std::size_t kLongestLine = 240;
@@ -389,11 +389,11 @@ The fix is to collect more evidence: observe all ranks at once (on every node, w
 
 }  // namespace
 
-extern const Detector undetermined;
-const Detector undetermined = {.kind = "undetermined",
-                               .title = "The evidence does not decide",
-                               .explanation = kExplanation,
-                               .detect = detect,
-                               .specificity = kSaysNothing};
+extern const Detector detector;
+const Detector detector = {.kind = "undetermined",
+                           .title = "The evidence does not decide",
+                           .explanation = kExplanation,
+                           .detect = detect,
+                           .specificity = kSaysNothing};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::undetermined

@@ -25,7 +25,7 @@
 #include "collector/program/origin/items.h"
 #include "collector/program/origin/yields.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::uneven_inputs {
 namespace {
 
 // The line at which the short ranks left: in the function that both sides share, not deep in what
@@ -200,10 +200,10 @@ Fix: give every rank the same number of steps, or use Join, which handles unequa
 
 }  // namespace
 
-extern const Detector uneven_inputs;
-const Detector uneven_inputs = {.kind = "uneven-inputs",
-                                .title = "Ranks run a different number of steps",
-                                .explanation = kExplanation,
-                                .detect = detect};
+extern const Detector detector;
+const Detector detector = {.kind = "uneven-inputs",
+                           .title = "Ranks run a different number of steps",
+                           .explanation = kExplanation,
+                           .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::uneven_inputs

@@ -22,7 +22,7 @@
 #include "collector/detectors/partings/skipped_step.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::unused_parameters {
 namespace {
 
 constexpr std::size_t kLongestList = 240;  // characters of the parameters in a sentence
@@ -293,10 +293,10 @@ Fix: pass find_unused_parameters=True, or use all parameters in every step.
 
 }  // namespace
 
-extern const Detector unused_parameters;
-const Detector unused_parameters = {.kind = "unused-parameters",
-                                    .title = "Parameters without gradient on some ranks",
-                                    .explanation = kExplanation,
-                                    .detect = detect};
+extern const Detector detector;
+const Detector detector = {.kind = "unused-parameters",
+                           .title = "Parameters without gradient on some ranks",
+                           .explanation = kExplanation,
+                           .detect = detect};
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::unused_parameters

@@ -11,7 +11,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::waiting_for_input {
 namespace {
 
 constexpr std::string_view kKind = "waiting-for-input";
@@ -178,8 +178,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector waiting_for_input;
-const Detector waiting_for_input{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "A rank waits for a person",
     .explanation =
@@ -198,4 +198,4 @@ Fix:
     .specificity = kReasonOfSilence,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::waiting_for_input

@@ -20,7 +20,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
-namespace ddpdoctor::detectors {
+namespace ddpdoctor::detectors::wrong_device {
 namespace {
 
 constexpr std::string_view kKind = "wrong-device";
@@ -246,8 +246,8 @@ Findings detect(const graph::Examination& examination) {
 
 }  // namespace
 
-extern const Detector wrong_device;
-const Detector wrong_device{
+extern const Detector detector;
+const Detector detector{
     .kind = kKind,
     .title = "Several ranks use one GPU",
     .explanation =
@@ -267,4 +267,4 @@ Fix:
     .effect = Effect::kCrash,
 };
 
-}  // namespace ddpdoctor::detectors
+}  // namespace ddpdoctor::detectors::wrong_device

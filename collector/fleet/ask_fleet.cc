@@ -14,7 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Talks = std::map<std::string, nodes::Conversation>;
 
-constexpr std::chrono::milliseconds kTick{20};
+constexpr std::chrono::milliseconds kAskTick{20};
 
 double seconds_since(Clock::time_point began) {
   return std::chrono::duration<double>(Clock::now() - began).count();
@@ -78,7 +78,7 @@ std::vector<nodes::Answer> ask_fleet(transport::Transport& transport, const std:
   };
   const auto is_over = [](const nodes::Conversation& talk) { return talk.over(); };
   while (!all(is_over) && seconds_since(began) < options.deadline) {
-    if (const auto packet = transport.next(kTick)) {
+    if (const auto packet = transport.next(kAskTick)) {
       const bool answer = packet->subject.starts_with(answers);
       const auto talk = answer ? talks.find(packet->subject.substr(answers.size())) : talks.end();
       if (talk != talks.end()) {

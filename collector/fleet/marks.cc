@@ -10,9 +10,9 @@
 namespace ddpdoctor::fleet {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x314D4444;  // "DDM1"
-constexpr std::uint64_t kMostRanks = 4096;    // of one node
-constexpr std::uint64_t kMostGroups = 4096;   // names in a message, and groups of one rank
+constexpr std::uint32_t kMagic = 0x314D4444;        // "DDM1"
+constexpr std::uint64_t kMostRanks = 4096;          // of one node
+constexpr std::uint64_t kMostGroupsInMarks = 4096;  // names in a message, and groups of one rank
 constexpr std::uint64_t kMostNumber = std::numeric_limits<std::int32_t>::max();
 
 /// Each group name is written once, because many ranks share it.
@@ -69,7 +69,7 @@ RankMark read_rank(const std::vector<std::string>& names, Unpacker& in) {
   mark.collectives = in.number();
   mark.lost = in.number();
   mark.ended = in.number_up_to(1) == 1;
-  const std::uint64_t groups = in.number_up_to(kMostGroups);
+  const std::uint64_t groups = in.number_up_to(kMostGroupsInMarks);
   for (std::uint64_t i = 0; i < groups && !in.failed(); ++i) {
     mark.groups.push_back(read_group(names, in));
   }
@@ -126,7 +126,7 @@ std::optional<NodeMarks> read_marks(std::string_view bytes) {
   marks.alarms = static_cast<std::uint32_t>(in.number_up_to(~std::uint32_t{0}));
   marks.ended = in.number_up_to(1) == 1;
   marks.status = static_cast<std::int32_t>(in.number_up_to(~std::uint32_t{0}));
-  std::vector<std::string> names(in.number_up_to(kMostGroups));
+  std::vector<std::string> names(in.number_up_to(kMostGroupsInMarks));
   for (std::string& name : names) {
     name = in.text();
   }

@@ -10,7 +10,7 @@ namespace ddpdoctor::fleet {
 namespace {
 
 // A rank with more groups than this reports only the most recently used: messages stay small.
-constexpr std::size_t kMostGroups = 64;
+constexpr std::size_t kMostGroupsOfARank = 64;
 
 }  // namespace
 
@@ -76,7 +76,7 @@ std::vector<RankMark> RankMarks::ranks() const {
   for (const auto& [rank, ring] : newest) {
     RankMark mark = ring->mark;
     for (const auto& [name, group] : ring->groups) {
-      if (mark.groups.size() == kMostGroups) {
+      if (mark.groups.size() == kMostGroupsOfARank) {
         break;
       }
       mark.groups.push_back({.group = name,

@@ -12,7 +12,7 @@ namespace {
 
 using std::string_view;
 
-bool contains(string_view text, string_view part) {
+bool contains_part(string_view text, string_view part) {
   return text.find(part) != string_view::npos;
 }
 
@@ -99,7 +99,7 @@ string_view wrapped_operation(std::span<const stacks::Frame> frames) {
     }
     bool wraps = false;
     for (const WrapperRow& row : kWrappers) {
-      if (!contains(frame.file, row.file) ||
+      if (!contains_part(frame.file, row.file) ||
           (!row.function.empty() && plain_name(frame.function) != row.function)) {
         continue;
       }
@@ -123,7 +123,7 @@ string_view phase_of(std::span<const stacks::Frame> frames) {
       continue;
     }
     const auto* const row = std::find_if(kPhases.begin(), kPhases.end(), [&](const PhaseRow& one) {
-      return plain_name(frame.function) == one.function && contains(frame.file, one.file);
+      return plain_name(frame.function) == one.function && contains_part(frame.file, one.file);
     });
     if (row != kPhases.end()) {
       return row->phase;

@@ -7,7 +7,7 @@
 namespace ddpdoctor::graph {
 namespace {
 
-constexpr std::array<std::string_view, 8> kPointToPoint = {
+constexpr std::array<std::string_view, 8> kMessageCalls = {
     "send", "recv", "isend", "irecv", "batch_isend_irecv", "recv_any_source", "sendrecv", "probe"};
 
 void put_in_order(Calls& calls) {
@@ -39,7 +39,7 @@ std::ptrdiff_t position_of(const Calls& calls, std::int64_t sequence) {
 }  // namespace
 
 bool is_point_to_point(std::string_view operation) {
-  return std::find(kPointToPoint.begin(), kPointToPoint.end(), operation) != kPointToPoint.end();
+  return std::find(kMessageCalls.begin(), kMessageCalls.end(), operation) != kMessageCalls.end();
 }
 
 History::History(const model::JobModel& job) {

@@ -11,7 +11,7 @@ namespace {
 using model::CallState;
 using model::CollectiveCall;
 
-bool older(const CollectiveCall& a, const CollectiveCall* b) {
+bool is_older(const CollectiveCall& a, const CollectiveCall* b) {
   return b == nullptr || (a.time && b->time && *a.time < *b->time);
 }
 
@@ -29,8 +29,9 @@ struct Ends {
 void read_lane(const Calls& calls, Ends& ends) {
   for (auto call = calls.rbegin(); call != calls.rend() && !model::is_over((*call)->state);
        ++call) {
-    if (older(**call, ends.open) || (ends.open != nullptr && ends.open->group == (*call)->group &&
-                                     (*call)->sequence < ends.open->sequence)) {
+    if (is_older(**call, ends.open) ||
+        (ends.open != nullptr && ends.open->group == (*call)->group &&
+         (*call)->sequence < ends.open->sequence)) {
       ends.open = *call;
     }
   }
@@ -45,7 +46,7 @@ Ends ends_of(const History& history, model::Rank rank) {
     read_lane(*calls, ends);
   }
   for (const CollectiveCall* call : history.point_to_point(rank)) {
-    if (!model::is_over(call->state) && older(*call, ends.open)) {
+    if (!model::is_over(call->state) && is_older(*call, ends.open)) {
       ends.open = call;
     }
     if (newer(*call, ends.newest)) {

@@ -24,7 +24,7 @@ namespace {
 
 using model::CollectiveCall;
 
-constexpr std::size_t kMostCalls = 4096;  // of a communicator; the newest are kept
+constexpr std::size_t kMostInspectorCalls = 4096;  // of a communicator; the newest are kept
 constexpr std::size_t kMostCommunicators = 10'000;
 constexpr std::size_t kMostOperations = 64;
 constexpr std::size_t kLongestName = 128;
@@ -50,14 +50,14 @@ struct Communicator {
     }
     first.emplace(one.operation, one.number);
     calls.push_back(std::move(one));
-    if (calls.size() > kMostCalls) {
+    if (calls.size() > kMostInspectorCalls) {
       dropped[calls.front().operation] = calls.front().number;
       calls.pop_front();
     }
   }
 };
 
-struct Reading {
+struct InspectorReading {
   std::map<std::string, Communicator> all;  // by NCCL's hash
   std::string host;
   pid_t pid = 0;
@@ -69,7 +69,7 @@ std::optional<double> seconds(const Cursor& micros) {
   return told ? std::optional(static_cast<double>(*told) / 1e6) : std::nullopt;
 }
 
-void read_record(const Cursor& record, Reading& reading) {
+void read_record(const Cursor& record, InspectorReading& reading) {
   const Cursor header = record["header"];
   const Cursor metadata = record["metadata"];
   const Cursor call = record["coll_perf"];
@@ -139,7 +139,7 @@ bool is_inspector(std::string_view head, std::string_view) {
 }
 
 base::Result<model::JobModel> read_inspector(std::string_view bytes, const std::string& path) {
-  Reading reading;
+  InspectorReading reading;
   Complaint complaint{.file = path, .first = {}};
   for (const std::string_view line : base::split(bytes, '\n')) {
     if (base::trim(line).empty()) {

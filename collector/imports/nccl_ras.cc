@@ -36,7 +36,7 @@ struct Silent {
 };
 
 /// The progress of the ranks of one communicator.
-struct Communicator {
+struct RasCommunicator {
   std::string id;
   std::int64_t size = 0;
   std::string operation;                 // operation of the counts; empty = all operations together
@@ -57,7 +57,7 @@ void add_silent(Rank rank, const Silent& silent, model::JobModel& job) {
   job.facts.push_back(std::move(fact));
 }
 
-void add_communicator(const Communicator& one, model::JobModel& job) {
+void add_communicator(const RasCommunicator& one, model::JobModel& job) {
   model::ProcessGroup group{.id = one.id, .name = {}, .backend = "nccl", .ranks = {}};
   for (Rank rank = 0; rank < std::min<std::int64_t>(one.size, model::kMaxWorldSize); ++rank) {
     group.ranks.push_back(rank);
@@ -99,7 +99,7 @@ void add_fact(std::string text, model::JobModel& job) {
 }
 
 /// The largest communicator is the world: only its ranks are global ranks.
-void add_largest(std::vector<Communicator> all, model::JobModel& job) {
+void add_largest(std::vector<RasCommunicator> all, model::JobModel& job) {
   const auto largest = std::max_element(
       all.begin(), all.end(), [](const auto& a, const auto& b) { return a.size < b.size; });
   if (largest != all.end()) {
@@ -112,8 +112,8 @@ void add_largest(std::vector<Communicator> all, model::JobModel& job) {
   }
 }
 
-Communicator read_communicator(const Cursor& in) {
-  Communicator out;
+RasCommunicator read_ras_communicator(const Cursor& in) {
+  RasCommunicator out;
   const Cursor hash = in["hash"];
   const Cursor size = in["size"];
   const Cursor ranks = in["ranks"];
@@ -159,7 +159,7 @@ std::optional<Rank> listed_rank(std::string_view line, std::string_view& rest) {
 
 /// Reads the blocks below "#0-0 (27a079b828ff1a75) MISMATCH".
 struct TextReading {
-  std::vector<Communicator> all;
+  std::vector<RasCommunicator> all;
   std::string told;
   std::int64_t size = 0;               // ranks in the first group of the table
   std::optional<std::int64_t> shared;  // count of the ranks listed next
@@ -187,7 +187,7 @@ struct TextReading {
     of_processes = false;
     shared.reset();
     const auto known = std::find_if(all.begin(), all.end(),
-                                    [&id](const Communicator& one) { return one.id == id; });
+                                    [&id](const RasCommunicator& one) { return one.id == id; });
     current = static_cast<std::size_t>(known - all.begin());
     if (known == all.end()) {
       all.push_back({.id = std::move(id),
@@ -218,7 +218,7 @@ struct TextReading {
     const bool all_dead =
         !silent.empty() &&
         std::all_of(silent.begin(), silent.end(), [](const Silent& one) { return one.dead; });
-    for (Communicator& one : all) {
+    for (RasCommunicator& one : all) {
       for (auto& [rank, missing] : one.missing) {
         if (silent.size() == 1 && one.missing.size() == 1) {
           missing = silent.front();
@@ -228,7 +228,7 @@ struct TextReading {
     }
   }
 
-  void within(std::string_view text, Communicator& one) {
+  void within(std::string_view text, RasCommunicator& one) {
     constexpr std::string_view kLaunched = " launched up to operation ";
     std::string_view rest;
     const auto rank = listed_rank(text, rest);
@@ -288,13 +288,13 @@ base::Result<model::JobModel> read_ras_json(std::string_view bytes, const std::s
   const Cursor root(document, complaint);
   const Cursor communicators = root["communicators"];
   model::JobModel job;
-  std::vector<Communicator> all;
-  communicators.each([&](const Cursor& one) { all.push_back(read_communicator(one)); });
+  std::vector<RasCommunicator> all;
+  communicators.each([&](const Cursor& one) { all.push_back(read_ras_communicator(one)); });
   if (complaint.first) {
     return tl::make_unexpected(*complaint.first);
   }
   std::string told;
-  for (const Communicator& one : all) {
+  for (const RasCommunicator& one : all) {
     told += fmt::format("{}: {} of {} ranks answered\n", one.id, one.counts.size(), one.size);
   }
   add_fact(told, job);

@@ -71,8 +71,8 @@ pid_t unasked(uid_t uid, sources::Candidates& candidates) {
   return 0;
 }
 
-void judge(Leftover& spool, const std::vector<sources::WantedFile>& rings, double changed,
-           const Scope& scope) {
+void judge_spool(Leftover& spool, const std::vector<sources::WantedFile>& rings, double changed,
+                 const Scope& scope) {
   const sources::FileUsers users =
       rings.empty() ? sources::FileUsers{} : sources::users_of_files(rings);
   sources::Candidates candidates(sources::read_process_table());
@@ -129,7 +129,7 @@ std::vector<Leftover> spools(const Scope& scope) {
       const auto size = fs::file_size(ring.path, gone);
       spool.bytes += gone ? 0 : size;
     }
-    judge(spool, *rings, changed, scope);
+    judge_spool(spool, *rings, changed, scope);
     found.push_back(std::move(spool));
   }
   return found;

@@ -28,11 +28,11 @@ constexpr std::string_view kOn = " on ";
 /// (host, number on that host) → new number.
 using Renumber = std::function<std::int64_t(const std::string& host, std::int64_t number)>;
 
-bool is_digit(char letter) {
+bool is_decimal(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-std::optional<std::int64_t> whole(std::string_view digits) {
+std::optional<std::int64_t> whole_number(std::string_view digits) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   return error == std::errc() && end == digits.data() + digits.size() ? std::optional(value)
@@ -41,7 +41,7 @@ std::optional<std::int64_t> whole(std::string_view digits) {
 
 /// The digits at the start of `text`.
 std::string_view digits_of(std::string_view text) {
-  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
+  const auto end = std::find_if_not(text.begin(), text.end(), is_decimal);
   return text.substr(0, static_cast<std::size_t>(end - text.begin()));
 }
 
@@ -61,7 +61,7 @@ std::string renumbered(const std::string& text, std::initializer_list<std::strin
     out += *word;
     rest.remove_prefix(word->size());
     const std::string_view digits = digits_of(rest);
-    if (const auto number = whole(digits)) {
+    if (const auto number = whole_number(digits)) {
       out += std::to_string(other(host, *number));
       rest.remove_prefix(digits.size());
     }
@@ -85,7 +85,7 @@ void renumber_fields(Fact& fact, const std::string& host, const Renumber& other)
     }
     auto* list = std::get_if<std::vector<std::string>>(&value);
     for (std::size_t i = 0; list != nullptr && lists_processes(name) && i < list->size(); ++i) {
-      if (const auto number = whole((*list)[i])) {
+      if (const auto number = whole_number((*list)[i])) {
         (*list)[i] = std::to_string(other(host, *number));
       }
     }
@@ -270,7 +270,7 @@ std::string HostPids::said(std::string_view text) const {
   while (!text.empty()) {
     const std::string_view digits = digits_of(text);
     if (!digits.empty()) {
-      const auto number = whole(digits);
+      const auto number = whole_number(digits);
       const std::string named = number ? host_of(*number) : std::string();
       out += named.empty() ? std::string(digits) : std::to_string(local(*number));
       text.remove_prefix(digits.size());

@@ -14,7 +14,7 @@
 namespace ddpdoctor::monitor {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{50};
+constexpr std::chrono::milliseconds kTreeLook{50};
 constexpr int kHardTries = 40;
 
 std::set<pid_t>& left_out() {
@@ -68,13 +68,13 @@ void end_descendants(std::chrono::milliseconds grace) {
   signal_all(left, SIGCONT);  // a stopped process cannot end
   const auto deadline = std::chrono::steady_clock::now() + grace;
   while (!left.empty() && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kTreeLook);
     reap();
     left = descendants(self);
   }
   for (int i = 0; i < kHardTries && !left.empty(); ++i) {
     signal_all(left, SIGKILL);
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kTreeLook);
     reap();
     left = descendants(self);
   }

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 using Recordings = std::vector<sources::Recording>;
 
-constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kSuperviseLook{100};
 constexpr std::chrono::milliseconds kGrace{3000};
 // A contradiction is complete when the slower rank's call has arrived and, if it aborts, its abort.
 constexpr Seconds kSettle{0.7};
@@ -61,7 +61,7 @@ sigset_t watched_signals() {
 /// Waits for a signal for one check interval at most; nothing if none arrived.
 std::optional<siginfo_t> next_signal() {
   const sigset_t set = watched_signals();
-  const timespec time{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kLook).count()};
+  const timespec time{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kSuperviseLook).count()};
   siginfo_t info{};
   return ::sigtimedwait(&set, &info, &time) > 0 ? std::optional(info) : std::nullopt;
 }

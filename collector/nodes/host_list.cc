@@ -12,7 +12,7 @@
 namespace ddpdoctor::nodes {
 namespace {
 
-constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kLongestHostName = 255;
 
 std::optional<std::size_t> whole(std::string_view text) {
   std::size_t value = 0;
@@ -76,7 +76,7 @@ bool add_entry(std::string_view entry, std::vector<std::string>& out) {
 
 bool is_host_name(std::string_view name) {
   static constexpr std::string_view kSigns = "._:@%-";
-  return !name.empty() && name.size() <= kLongestName && name.front() != '-' &&
+  return !name.empty() && name.size() <= kLongestHostName && name.front() != '-' &&
          std::all_of(name.begin(), name.end(), [](char letter) {
            return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
                   (letter >= '0' && letter <= '9') || kSigns.find(letter) != std::string_view::npos;

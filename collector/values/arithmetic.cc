@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-constexpr std::size_t kLongestText = 4096;
+constexpr std::size_t kLongestJoined = 4096;
 
 Value too_large() {
   return Value::unknown("a number of more than 64 bits");
@@ -150,7 +150,7 @@ Value binary(std::string_view operation, const Value& left, const Value& right) 
                : of_integers(operation, left, right);
   }
   if (operation == "+" && left.kind == Kind::kString && right.kind == Kind::kString &&
-      left.text.size() + right.text.size() <= kLongestText) {
+      left.text.size() + right.text.size() <= kLongestJoined) {
     return Value::string(left.text + right.text);
   }
   return would_raise(operation);

@@ -5,6 +5,7 @@
 
 #include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/containers.h"
+#include "collector/stacks/python/object_flags.h"
 #include "collector/stacks/python/value_layout.h"
 #include "collector/values/evaluator.h"
 
@@ -14,10 +15,10 @@ namespace {
 
 using Kind = Value::Kind;
 
-constexpr std::size_t kMostItems = 4096;
+constexpr std::size_t kMostAttributes = 4096;
 constexpr int kMostMaking = 4;  // nesting depth of functions and objects under construction
 constexpr std::size_t kMostVariables = 4096;
-constexpr std::uint64_t kDictSubclass = 1ULL << 29U;
+using stacks::kDictSubclass;
 
 /// Types of the language whose methods are known by name.
 bool is_builtin_type(std::string_view type) {
@@ -181,7 +182,7 @@ Value Evaluator::item_of_dict(RemoteAddress dict, const Value& key) {
     const auto found = objects_.item(dict, key.text);
     return found ? load(*found) : Value{.kind = Kind::kUnknown, .text = "a key that is not there"};
   }
-  for (const auto& [own, value] : objects_.items(dict, kMostItems)) {
+  for (const auto& [own, value] : objects_.items(dict, kMostAttributes)) {
     const auto same = equal(load(own), key, 0);
     if (!same) {
       return Value::unknown("keys that cannot be compared");
@@ -210,7 +211,7 @@ Value Evaluator::subscript(const Value& of, const Value& key) {
     return item_of_dict(of.address, key);
   }
   const Value index = as_plain(key);
-  const auto all = items(of, kMostItems);
+  const auto all = items(of, kMostAttributes);
   const auto count = length(of, 0);
   if (!all || (index.kind != Kind::kInteger && index.kind != Kind::kBool) || !count.known() ||
       (object && !is_builtin(of) && !stacks::length_of(objects_, of.address))) {

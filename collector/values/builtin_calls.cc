@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/object_flags.h"
 #include "collector/stacks/python/value_layout.h"
 #include "collector/values/arithmetic.h"
 #include "collector/values/evaluator.h"
@@ -20,7 +21,7 @@ using Kind = Value::Kind;
 namespace layout = stacks::value_layout;
 
 constexpr std::size_t kMostItems = 1024;
-constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
+using stacks::kTypeSubclass;
 
 /// The integer in a text, by the rules of int().
 Value parsed_integer(std::string_view text) {

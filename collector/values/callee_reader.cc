@@ -21,7 +21,7 @@ using program::Field;
 using program::Node;
 using program::NodeKind;
 
-constexpr int kDeepest = 2;             // depth of calls inside called functions
+constexpr int kDeepestCallee = 2;       // depth of calls inside called functions
 constexpr std::size_t kMostCalls = 48;  // calls of one function
 constexpr int kMostEntered = 96;        // functions entered per process
 
@@ -239,7 +239,7 @@ void CalleeReader::enter(Node call, Names& names, const Freshly& freshly, int de
   };
   dispatch_.read(
       {.where = where, .function = *function, .names = inside, .freshly = inside_freshly});
-  if (depth + 1 < kDeepest) {
+  if (depth + 1 < kDeepestCallee) {
     read(*function, function->first_line, inside, inside_freshly, depth + 1);
   }
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "collector/model/questions.h"
 #include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/object_flags.h"
 #include "collector/stacks/python/value_layout.h"
 #include "collector/values/evaluator.h"
 
@@ -19,8 +20,8 @@ namespace {
 using Kind = Value::Kind;
 namespace layout = stacks::value_layout;
 
-constexpr int kMostEntered = 4;
-constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
+constexpr int kMostNested = 4;
+using stacks::kTypeSubclass;
 
 /// Functions that read the clock, a random number or the state of a file: their result cannot be
 /// reproduced.
@@ -224,7 +225,7 @@ Value Evaluator::call_function(RemoteAddress function, std::vector<Value> argume
   const Expression* body = bodies_ && passing_source(parts->module, parts->qualname).empty()
                                ? bodies_(entry.file, entry.first_line, entry.name)
                                : nullptr;
-  if (body == nullptr || entered_ >= kMostEntered) {
+  if (body == nullptr || entered_ >= kMostNested) {
     return Value::unknown(call_reason(parts->module, parts->qualname));
   }
   Names names{.scope = &entry.scope, .bound = std::move(entry.bound)};

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "collector/stacks/python/containers.h"
+#include "collector/stacks/python/object_flags.h"
 #include "collector/values/arithmetic.h"
 #include "collector/values/evaluator.h"
 
@@ -13,12 +14,12 @@ namespace {
 
 using Kind = Value::Kind;
 
-constexpr std::uint64_t kHeapType = 1ULL << 9U;
-constexpr std::uint64_t kIntSubclass = 1ULL << 24U;
-constexpr std::uint64_t kListSubclass = 1ULL << 25U;
-constexpr std::uint64_t kTupleSubclass = 1ULL << 26U;
-constexpr std::uint64_t kStringSubclass = 1ULL << 28U;
-constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
+using stacks::kHeapType;
+using stacks::kIntSubclass;
+using stacks::kListSubclass;
+using stacks::kStringSubclass;
+using stacks::kTupleSubclass;
+using stacks::kTypeSubclass;
 constexpr std::size_t kMostCompared = 1024;
 constexpr int kDeepestComparison = 4;
 

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-constexpr std::size_t kMostItems = 256;
+constexpr std::size_t kMostComprehended = 256;
 
 }  // namespace
 
@@ -24,14 +24,14 @@ Value Evaluator::comprehension(const Expression& expression, Names& names, int d
   }
   const bool own_iteration =
       over.kind == Kind::kObject && has_python_method(over.address, "__iter__");
-  const auto all = own_iteration ? std::nullopt : items(over, kMostItems + 1);
-  if (!all || all->size() > kMostItems) {
+  const auto all = own_iteration ? std::nullopt : items(over, kMostComprehended + 1);
+  if (!all || all->size() > kMostComprehended) {
     return Value::unknown("a comprehension over what only running code goes over");
   }
   Names inner{.scope = names.scope, .bound = names.bound};
   std::vector<Value> made;
   for (const Value& item : *all) {
-    const auto pieces = expression.words.size() > 1 ? items(item, kMostItems) : std::nullopt;
+    const auto pieces = expression.words.size() > 1 ? items(item, kMostComprehended) : std::nullopt;
     if (expression.words.size() > 1 && (!pieces || pieces->size() != expression.words.size())) {
       return Value::unknown("a comprehension over what cannot be unpacked here");
     }
@@ -60,8 +60,8 @@ Value Evaluator::comprehension(const Expression& expression, Names& names, int d
 }
 
 Value Evaluator::any_or_all(const Value& of, bool any) {
-  const auto all = items(of, kMostItems + 1);
-  if (!all || all->size() > kMostItems) {
+  const auto all = items(of, kMostComprehended + 1);
+  if (!all || all->size() > kMostComprehended) {
     return Value::unknown(any ? "it calls any" : "it calls all");
   }
   Value open = Value::boolean(!any);
@@ -76,9 +76,9 @@ Value Evaluator::any_or_all(const Value& of, bool any) {
 }
 
 Value Evaluator::sum(const Value& of) {
-  const auto all = items(of, kMostItems + 1);
+  const auto all = items(of, kMostComprehended + 1);
   Value total = Value::number(std::int64_t{0});
-  if (!all || all->size() > kMostItems) {
+  if (!all || all->size() > kMostComprehended) {
     return Value::unknown("it calls sum");
   }
   for (const Value& one : *all) {
@@ -109,7 +109,7 @@ std::optional<Value> Evaluator::iterated(const std::string& type,
     const std::int64_t first = bounds.size() == 2 ? bounds[0] : 0;
     const std::int64_t end = bounds.back();
     constexpr std::int64_t kFar = std::int64_t{1} << 60U;
-    if (first < -kFar || end > kFar || end - first > static_cast<std::int64_t>(kMostItems)) {
+    if (first < -kFar || end > kFar || end - first > static_cast<std::int64_t>(kMostComprehended)) {
       return std::nullopt;
     }
     for (std::int64_t i = first; i < end; ++i) {
@@ -121,10 +121,11 @@ std::optional<Value> Evaluator::iterated(const std::string& type,
     return std::nullopt;
   }
   std::vector<std::vector<Value>> columns;
-  std::size_t count = kMostItems + 1;
+  std::size_t count = kMostComprehended + 1;
   for (const Value& one : arguments) {
-    auto column = items(one, kMostItems + 1);
-    if (!column || column->size() > kMostItems || (type == "enumerate" && arguments.size() > 1)) {
+    auto column = items(one, kMostComprehended + 1);
+    if (!column || column->size() > kMostComprehended ||
+        (type == "enumerate" && arguments.size() > 1)) {
       return std::nullopt;
     }
     count = std::min(count, column->size());

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/object_flags.h"
 #include "collector/stacks/python/value_layout.h"
 #include "collector/values/from_syntax.h"
 
@@ -24,14 +25,14 @@ using program::Node;
 using program::NodeKind;
 using Kind = Value::Kind;
 
-constexpr std::size_t kMostCalls = 48;     // in one function
-constexpr std::size_t kMostElements = 64;  // in a list of callbacks
+constexpr std::size_t kMostDispatched = 48;  // in one function
+constexpr std::size_t kMostElements = 64;    // in a list of callbacks
 constexpr std::size_t kMostShown = 6;
-constexpr int kDeepest = 3;  // partials of partials
-constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
+constexpr int kDeepestDispatch = 3;  // partials of partials
+using stacks::kTypeSubclass;
 
 /// The name that an expression begins with; no node if it does not begin with a name.
-Node root_of(Node node) {
+Node root_node(Node node) {
   node = program::without_parentheses(node);
   while (node.is(NodeKind::kAttribute) || node.is(NodeKind::kSubscript) ||
          node.is(NodeKind::kCall)) {
@@ -84,7 +85,7 @@ std::string shown(const std::vector<model::CallSite>& functions) {
 /// __call__; a class by its own name. Empty where that is not known.
 model::CallSite DispatchReader::reached(const Value& value, int depth) {
   namespace layout = stacks::value_layout;
-  if (depth > kDeepest || (value.kind != Kind::kMethod && value.kind != Kind::kObject)) {
+  if (depth > kDeepestDispatch || (value.kind != Kind::kMethod && value.kind != Kind::kObject)) {
     return {};
   }
   if (value.kind == Kind::kMethod) {
@@ -142,7 +143,7 @@ std::optional<std::vector<Value>> DispatchReader::elements(const Expression& ite
 /// Nothing where one of the functions is not known.
 std::optional<std::vector<model::CallSite>> DispatchReader::in_loop(const In& in, Node callee,
                                                                     Node loop) {
-  const Node root = root_of(callee);
+  const Node root = root_node(callee);
   const auto part = part_of(loop.field(Field::kLeft), root.text());
   const auto all = elements(expression_of(loop.field(Field::kRight)), in.names, part.value_or(0));
   const Expression expression = expression_of(callee);
@@ -163,7 +164,7 @@ std::optional<std::vector<model::CallSite>> DispatchReader::in_loop(const In& in
 
 void DispatchReader::add(const In& in, Node call) {
   const Node callee = program::without_parentheses(call.field(Field::kFunction));
-  const Node loop = loop_of(call, root_of(callee), in.function.node);
+  const Node loop = loop_of(call, root_node(callee), in.function.node);
   const Node asked = loop ? loop.field(Field::kRight) : callee;
   const Node owner = loop ? loop : call;
   Since since = in.freshly(asked, owner);
@@ -200,7 +201,7 @@ void DispatchReader::read(const In& in) {
   std::stable_sort(calls.begin(), calls.end(), [&in](Node a, Node b) {
     return std::abs(a.line() - in.where.at) < std::abs(b.line() - in.where.at);
   });
-  calls.resize(std::min(calls.size(), kMostCalls));
+  calls.resize(std::min(calls.size(), kMostDispatched));
   for (const Node call : calls) {
     if (evaluator_.late()) {
       return;

@@ -10,7 +10,7 @@ namespace ddpdoctor::values {
 
 namespace {
 
-using Kind = Expression::Kind;
+using ExpressionKind = Expression::Kind;
 
 constexpr int kDeepest = 48;  // nested nodes, including entered functions
 constexpr int kStepsPerExpression = 2000;
@@ -100,14 +100,14 @@ Value Evaluator::load(RemoteAddress object) {
 
 Value Evaluator::literal(const Expression& expression) {
   switch (expression.kind) {
-    case Kind::kNone:
+    case ExpressionKind::kNone:
       return Value::none();
-    case Kind::kTrue:
-    case Kind::kFalse:
-      return Value::boolean(expression.kind == Kind::kTrue);
-    case Kind::kInteger:
+    case ExpressionKind::kTrue:
+    case ExpressionKind::kFalse:
+      return Value::boolean(expression.kind == ExpressionKind::kTrue);
+    case ExpressionKind::kInteger:
       return integer_literal(expression.text);
-    case Kind::kFloat:
+    case ExpressionKind::kFloat:
       return float_literal(expression.text);
     default:
       return Value::string(expression.text);
@@ -135,7 +135,7 @@ Value Evaluator::name(const Expression& expression, Names& names) {
 
 Value Evaluator::boolean_operation(const Expression& expression, Names& names, int depth) {
   // Continues while the left side has this truth.
-  const bool wanted = expression.kind == Kind::kAnd;
+  const bool wanted = expression.kind == ExpressionKind::kAnd;
   Value left = node(expression.parts[0], names, depth + 1);
   const Value decided = truth(left);
   if (decided.known() && (decided.integer != 0) != wanted) {
@@ -166,9 +166,9 @@ Value Evaluator::comparison(const Expression& expression, Names& names, int dept
 }
 
 Value Evaluator::sequence(const Expression& expression, Names& names, int depth) {
-  const char* kind = expression.kind == Kind::kTuple ? "tuple"
-                     : expression.kind == Kind::kSet ? "set"
-                                                     : "list";
+  const char* kind = expression.kind == ExpressionKind::kTuple ? "tuple"
+                     : expression.kind == ExpressionKind::kSet ? "set"
+                                                               : "list";
   std::vector<Value> items;
   for (const Expression& part : expression.parts) {
     items.push_back(node(part, names, depth + 1));
@@ -185,37 +185,37 @@ Value Evaluator::node(const Expression& expression, Names& names, int depth) {
   }
   const auto part = [&](std::size_t i) { return node(expression.parts[i], names, depth + 1); };
   switch (expression.kind) {
-    case Kind::kName:
+    case ExpressionKind::kName:
       return name(expression, names);
-    case Kind::kAttribute:
+    case ExpressionKind::kAttribute:
       return attribute(part(0), expression.text, depth);
-    case Kind::kSubscript:
+    case ExpressionKind::kSubscript:
       return subscript(part(0), part(1));
-    case Kind::kCall:
+    case ExpressionKind::kCall:
       return call(expression, names, depth);
-    case Kind::kNone:
-    case Kind::kTrue:
-    case Kind::kFalse:
-    case Kind::kInteger:
-    case Kind::kFloat:
-    case Kind::kString:
+    case ExpressionKind::kNone:
+    case ExpressionKind::kTrue:
+    case ExpressionKind::kFalse:
+    case ExpressionKind::kInteger:
+    case ExpressionKind::kFloat:
+    case ExpressionKind::kString:
       return literal(expression);
-    case Kind::kTuple:
-    case Kind::kList:
-    case Kind::kSet:
+    case ExpressionKind::kTuple:
+    case ExpressionKind::kList:
+    case ExpressionKind::kSet:
       return sequence(expression, names, depth);
-    case Kind::kNot: {
+    case ExpressionKind::kNot: {
       const Value value = truth(part(0));
       return value.known() ? Value::boolean(value.integer == 0) : value;
     }
-    case Kind::kAnd:
-    case Kind::kOr:
+    case ExpressionKind::kAnd:
+    case ExpressionKind::kOr:
       return boolean_operation(expression, names, depth);
-    case Kind::kCompare:
+    case ExpressionKind::kCompare:
       return comparison(expression, names, depth);
-    case Kind::kUnary:
+    case ExpressionKind::kUnary:
       return unary(expression.text, as_plain(part(0)));
-    case Kind::kBinary:
+    case ExpressionKind::kBinary:
       if (expression.text == "/") {
         Value left = part(0);
         Value right = part(1);
@@ -225,22 +225,22 @@ Value Evaluator::node(const Expression& expression, Names& names, int depth) {
                       : binary("/", as_plain(left), as_plain(right));
       }
       return binary(expression.text, as_plain(part(0)), as_plain(part(1)));
-    case Kind::kConditional: {
+    case ExpressionKind::kConditional: {
       const Value test = truth(part(0));
       return test.known() ? part(test.integer != 0 ? 1 : 2) : test;
     }
-    case Kind::kNamed:
+    case ExpressionKind::kNamed:
       return part(0);
-    case Kind::kComprehension:
+    case ExpressionKind::kComprehension:
       return comprehension(expression, names, depth);
-    case Kind::kLet: {
+    case ExpressionKind::kLet: {
       Names inner{.scope = names.scope, .bound = names.bound};
       inner.bound.insert_or_assign(expression.text, part(0));
       return node(expression.parts[1], inner, depth + 1);
     }
-    case Kind::kMade:  // read only by make()
-    case Kind::kYielded:
-    case Kind::kOther:
+    case ExpressionKind::kMade:  // read only by make()
+    case ExpressionKind::kYielded:
+    case ExpressionKind::kOther:
       break;
   }
   return Value::unknown(expression.text);

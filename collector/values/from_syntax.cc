@@ -13,23 +13,23 @@ namespace {
 using program::Field;
 using program::Node;
 using program::NodeKind;
-using Kind = Expression::Kind;
+using ExpressionKind = Expression::Kind;
 
-constexpr int kMostBranches = 16;  // branches of an entered function
-constexpr int kDeepest = 100;      // nesting depth; deeper expressions are not evaluated anyway
+constexpr int kMostBranches = 16;    // branches of an entered function
+constexpr int kDeepestSyntax = 100;  // nesting depth; deeper expressions are not evaluated anyway
 
 Expression convert(Node node, int depth);
 
-Expression made(Kind kind, Node node, std::string text = {}) {
+Expression made(ExpressionKind kind, Node node, std::string text = {}) {
   return {
       .kind = kind, .text = std::move(text), .parts = {}, .words = {}, .source = node.one_line()};
 }
 
 Expression other(Node node, std::string what) {
-  return made(Kind::kOther, node, std::move(what));
+  return made(ExpressionKind::kOther, node, std::move(what));
 }
 
-Expression with_parts(Kind kind, Node node, const std::vector<Node>& parts, int depth,
+Expression with_parts(ExpressionKind kind, Node node, const std::vector<Node>& parts, int depth,
                       std::string text = {}) {
   Expression out = made(kind, node, std::move(text));
   for (const Node part : parts) {
@@ -69,7 +69,7 @@ std::optional<Expression> formatted(Node node, int depth) {
   if (prefix != "f" && prefix != "F") {
     return std::nullopt;
   }
-  Expression out = made(Kind::kString, node);
+  Expression out = made(ExpressionKind::kString, node);
   for (const Node child : node.children()) {
     const bool value = child.is(NodeKind::kInterpolation);
     const auto parts = child.children();
@@ -79,9 +79,10 @@ std::optional<Expression> formatted(Node node, int depth) {
       return std::nullopt;
     }
     if (plain) {
-      Expression sum = made(Kind::kBinary, node, "+");
-      sum.parts = {std::move(out), value ? convert(parts[0], depth + 1)
-                                         : made(Kind::kString, child, std::string(child.text()))};
+      Expression sum = made(ExpressionKind::kBinary, node, "+");
+      sum.parts = {std::move(out),
+                   value ? convert(parts[0], depth + 1)
+                         : made(ExpressionKind::kString, child, std::string(child.text()))};
       out = std::move(sum);
     }
   }
@@ -102,7 +103,7 @@ Expression string_of(Node node, int depth) {
     }
     text += *one;
   }
-  return made(Kind::kString, node, std::move(text));
+  return made(ExpressionKind::kString, node, std::move(text));
 }
 
 /// "not in" and "is not" with any spacing.
@@ -115,7 +116,7 @@ std::string operator_text(Node token) {
 }
 
 Expression comparison_of(Node node, int depth) {
-  Expression out = with_parts(Kind::kCompare, node, node.children(), depth);
+  Expression out = with_parts(ExpressionKind::kCompare, node, node.children(), depth);
   for (const Node token : node.fields(Field::kOperators)) {
     out.words.push_back(operator_text(token));
   }
@@ -125,10 +126,11 @@ Expression comparison_of(Node node, int depth) {
 /// One `for` over names, and tests.
 Expression comprehension_of(Node node, int depth) {
   const bool set = node.is(NodeKind::kSetComprehension);
-  Expression out = with_parts(Kind::kComprehension, node, {node.field(Field::kBody)}, depth,
-                              node.is(NodeKind::kGenerator) ? "generator"
-                              : set                         ? "set"
-                                                            : "list");
+  Expression out =
+      with_parts(ExpressionKind::kComprehension, node, {node.field(Field::kBody)}, depth,
+                 node.is(NodeKind::kGenerator) ? "generator"
+                 : set                         ? "set"
+                                               : "list");
   for (const Node clause : node.children()) {
     if (clause.is(NodeKind::kIfClause)) {
       out.parts.push_back(convert(clause.first_child(), depth + 1));
@@ -153,14 +155,14 @@ Expression call_of(Node node, int depth) {
   const Node arguments = node.field(Field::kArguments);
   if (arguments.is(NodeKind::kGenerator)) {
     Expression out =
-        with_parts(Kind::kCall, node, {node.field(Field::kFunction), arguments}, depth);
+        with_parts(ExpressionKind::kCall, node, {node.field(Field::kFunction), arguments}, depth);
     out.words.emplace_back();
     return out;
   }
   if (!arguments.is(NodeKind::kArguments)) {
     return other(node, "a call");
   }
-  Expression out = with_parts(Kind::kCall, node, {node.field(Field::kFunction)}, depth);
+  Expression out = with_parts(ExpressionKind::kCall, node, {node.field(Field::kFunction)}, depth);
   for (const Node argument : arguments.children()) {
     if (argument.is(NodeKind::kListSplat) || argument.is(NodeKind::kDictionarySplat)) {
       out.words.emplace_back("*");
@@ -179,7 +181,7 @@ Expression subscript_of(Node node, int depth) {
   if (keys.size() != 1 || keys[0].is(NodeKind::kSlice)) {
     return other(node, "a slice");
   }
-  return with_parts(Kind::kSubscript, node, {node.field(Field::kValue), keys[0]}, depth);
+  return with_parts(ExpressionKind::kSubscript, node, {node.field(Field::kValue), keys[0]}, depth);
 }
 
 std::string what_it_is(Node node) {
@@ -201,66 +203,67 @@ std::string what_it_is(Node node) {
 
 Expression convert(Node node, int depth) {
   node = program::without_parentheses(node);
-  if (!node || depth > kDeepest) {
+  if (!node || depth > kDeepestSyntax) {
     return other(node, "an expression that is nested too deep");
   }
-  const auto pair = [&](Kind kind, std::string text = {}) {
+  const auto pair = [&](ExpressionKind kind, std::string text = {}) {
     return with_parts(kind, node, {node.field(Field::kLeft), node.field(Field::kRight)}, depth,
                       std::move(text));
   };
   const auto sign = [&] { return std::string(node.field(Field::kOperator).text()); };
   switch (node.kind()) {
     case NodeKind::kName:
-      return made(Kind::kName, node, std::string(node.text()));
+      return made(ExpressionKind::kName, node, std::string(node.text()));
     case NodeKind::kAttribute:
-      return with_parts(Kind::kAttribute, node, {node.field(Field::kObject)}, depth,
+      return with_parts(ExpressionKind::kAttribute, node, {node.field(Field::kObject)}, depth,
                         std::string(node.field(Field::kAttribute).text()));
     case NodeKind::kSubscript:
       return subscript_of(node, depth);
     case NodeKind::kCall:
       return call_of(node, depth);
     case NodeKind::kInteger:
-      return made(Kind::kInteger, node, std::string(node.text()));
+      return made(ExpressionKind::kInteger, node, std::string(node.text()));
     case NodeKind::kFloat:
-      return made(Kind::kFloat, node, std::string(node.text()));
+      return made(ExpressionKind::kFloat, node, std::string(node.text()));
     case NodeKind::kString:
     case NodeKind::kConcatenatedString:
       return string_of(node, depth);
     case NodeKind::kTrue:
-      return made(Kind::kTrue, node);
+      return made(ExpressionKind::kTrue, node);
     case NodeKind::kFalse:
-      return made(Kind::kFalse, node);
+      return made(ExpressionKind::kFalse, node);
     case NodeKind::kNone:
-      return made(Kind::kNone, node);
+      return made(ExpressionKind::kNone, node);
     case NodeKind::kTuple:
     case NodeKind::kExpressionList:
-      return with_parts(Kind::kTuple, node, node.children(), depth);
+      return with_parts(ExpressionKind::kTuple, node, node.children(), depth);
     case NodeKind::kList:
-      return with_parts(Kind::kList, node, node.children(), depth);
+      return with_parts(ExpressionKind::kList, node, node.children(), depth);
     case NodeKind::kSet:
-      return with_parts(Kind::kSet, node, node.children(), depth);
+      return with_parts(ExpressionKind::kSet, node, node.children(), depth);
     case NodeKind::kBinary:
-      return pair(Kind::kBinary, sign());
+      return pair(ExpressionKind::kBinary, sign());
     case NodeKind::kBoolean:
-      return pair(sign() == "and" ? Kind::kAnd : Kind::kOr);
+      return pair(sign() == "and" ? ExpressionKind::kAnd : ExpressionKind::kOr);
     case NodeKind::kUnary:
-      return with_parts(Kind::kUnary, node, {node.field(Field::kArgument)}, depth, sign());
+      return with_parts(ExpressionKind::kUnary, node, {node.field(Field::kArgument)}, depth,
+                        sign());
     case NodeKind::kNot:
-      return with_parts(Kind::kNot, node, {node.field(Field::kArgument)}, depth);
+      return with_parts(ExpressionKind::kNot, node, {node.field(Field::kArgument)}, depth);
     case NodeKind::kComparison:
       return comparison_of(node, depth);
     case NodeKind::kConditional: {
       const std::vector<Node> parts = node.children();  // then, the test, else
-      return parts.size() == 3
-                 ? with_parts(Kind::kConditional, node, {parts[1], parts[0], parts[2]}, depth)
-                 : other(node, "a conditional expression");
+      return parts.size() == 3 ? with_parts(ExpressionKind::kConditional, node,
+                                            {parts[1], parts[0], parts[2]}, depth)
+                               : other(node, "a conditional expression");
     }
     case NodeKind::kGenerator:
     case NodeKind::kListComprehension:
     case NodeKind::kSetComprehension:
       return comprehension_of(node, depth);
     case NodeKind::kNamed:
-      return with_parts(Kind::kNamed, node, {node.field(Field::kValue)}, depth,
+      return with_parts(ExpressionKind::kNamed, node, {node.field(Field::kValue)}, depth,
                         std::string(node.field(Field::kName).text()));
     default:
       return other(node, what_it_is(node));
@@ -298,17 +301,19 @@ std::optional<Expression> returned(const std::vector<Node>& statements, std::siz
     }
     if (statement.is(NodeKind::kReturn)) {
       const Node value = statement.first_child();
-      return value ? convert(value, 0) : Expression{.kind = Kind::kNone, .source = "None"};
+      return value ? convert(value, 0)
+                   : Expression{.kind = ExpressionKind::kNone, .source = "None"};
     }
     if (statement.is(NodeKind::kRaise)) {
-      return Expression{.kind = Kind::kOther, .text = "it raises", .source = statement.one_line()};
+      return Expression{
+          .kind = ExpressionKind::kOther, .text = "it raises", .source = statement.one_line()};
     }
     if (const Node binding = plain_assignment(statement)) {
       auto rest = returned(statements, i + 1, budget);
       if (!rest) {
         return std::nullopt;
       }
-      Expression let{.kind = Kind::kLet,
+      Expression let{.kind = ExpressionKind::kLet,
                      .text = std::string(binding.field(Field::kLeft).text()),
                      .source = statement.one_line()};
       let.parts = {convert(binding.field(Field::kRight), 0), std::move(*rest)};
@@ -345,14 +350,14 @@ std::optional<Expression> returned(const std::vector<Node>& statements, std::siz
       if (!otherwise || !arms[arm].second) {
         return std::nullopt;
       }
-      Expression choice{.kind = Kind::kConditional, .source = arms[arm].first.one_line()};
+      Expression choice{.kind = ExpressionKind::kConditional, .source = arms[arm].first.one_line()};
       choice.parts = {convert(arms[arm].first, 0), std::move(*arms[arm].second),
                       std::move(*otherwise)};
       otherwise = std::move(choice);
     }
     return otherwise;
   }
-  return Expression{.kind = Kind::kNone, .source = "None"};
+  return Expression{.kind = ExpressionKind::kNone, .source = "None"};
 }
 
 }  // namespace
@@ -378,7 +383,8 @@ std::optional<Expression> made_by(Node init) {
     return std::nullopt;
   }
   const std::string_view self = parameters.front().text();
-  Expression made{.kind = Kind::kMade, .source = std::string(init.field(Field::kName).text())};
+  Expression made{.kind = ExpressionKind::kMade,
+                  .source = std::string(init.field(Field::kName).text())};
   for (const Node statement : init.field(Field::kBody).children()) {
     const Node assigned = own_attribute_assignment(statement, self);
     if (assigned) {

@@ -289,7 +289,7 @@ void LockReader::add_owner(RemoteAddress lock, SeenLock& seen) {
   if (!owner || !count || !held || *count > kMostTaken) {
     return;
   }
-  const bool from_0 = objects.layout().version >= layout::kVersion314;
+  const bool from_0 = objects.layout().version >= stacks::kVersion314;
   const bool free = from_0 ? (*held & 1U) == 0 : *count == 0;
   const auto thread = threads_.find(*owner);
   if (free) {

@@ -10,24 +10,24 @@ namespace ddpdoctor::values {
 
 namespace {
 
-using Kind = Expression::Kind;
+using ExpressionKind = Expression::Kind;
 
-constexpr int kDeepest = 6;  // nesting depth of iterables
-constexpr std::int64_t kMostItems = std::int64_t{1} << 40U;
+constexpr int kDeepestLoop = 6;  // nesting depth of iterables
+constexpr std::int64_t kMostLooped = std::int64_t{1} << 40U;
 constexpr std::string_view kIt = "it";
 
 Expression it() {
-  return {.kind = Kind::kName, .text = std::string(kIt)};
+  return {.kind = ExpressionKind::kName, .text = std::string(kIt)};
 }
 
 Expression attribute_of_it(std::string_view name) {
-  return {.kind = Kind::kAttribute, .text = std::string(name), .parts = {it()}};
+  return {.kind = ExpressionKind::kAttribute, .text = std::string(name), .parts = {it()}};
 }
 
 std::optional<std::int64_t> count_in(const Value& value) {
   const bool integer = value.kind == Value::Kind::kInteger || value.kind == Value::Kind::kBool;
-  return integer && value.integer >= 0 && value.integer < kMostItems ? std::optional(value.integer)
-                                                                     : std::nullopt;
+  return integer && value.integer >= 0 && value.integer < kMostLooped ? std::optional(value.integer)
+                                                                      : std::nullopt;
 }
 
 /// An argument by position, if no earlier one has a keyword or a star.
@@ -42,7 +42,7 @@ const Expression* argument(const Expression& call, std::size_t index) {
 
 /// Names that an expression reads, without the parameters.
 void names_in(const Expression& expression, const Names& names, std::set<std::string>& out) {
-  if (expression.kind == Kind::kName && !names.bound.contains(expression.text)) {
+  if (expression.kind == ExpressionKind::kName && !names.bound.contains(expression.text)) {
     out.insert(expression.text);
   }
   for (const Expression& part : expression.parts) {
@@ -70,7 +70,7 @@ std::optional<std::int64_t> LoopItems::of_range(const Expression& call, Names& n
   for (std::size_t i = 1; i < call.parts.size(); ++i) {
     const Value bound = evaluate(call.parts[i], names);
     if (argument(call, i - 1) == nullptr || bound.kind != Value::Kind::kInteger ||
-        bound.integer <= -kMostItems || bound.integer >= kMostItems) {
+        bound.integer <= -kMostLooped || bound.integer >= kMostLooped) {
       return std::nullopt;
     }
     bounds.push_back(bound.integer);
@@ -120,10 +120,11 @@ std::optional<std::int64_t> LoopItems::of_generator(const Expression& call, Name
                                                     int depth) {
   auto entry = evaluator_.enter(call, names, [](std::size_t, Value value) { return value; });
   const Expression* body = entry ? evaluator_.body_of(*entry) : nullptr;
-  if (body == nullptr || (body->kind != Kind::kYielded && body->kind != Kind::kCall)) {
+  if (body == nullptr ||
+      (body->kind != ExpressionKind::kYielded && body->kind != ExpressionKind::kCall)) {
     return std::nullopt;
   }
-  const Expression& over = body->kind == Kind::kYielded ? body->parts[0] : *body;
+  const Expression& over = body->kind == ExpressionKind::kYielded ? body->parts[0] : *body;
   Names inside{.scope = &entry->scope, .bound = std::move(entry->bound)};
   names_in(over, inside, read_);
   return of_part(over, inside, depth + 1);
@@ -170,15 +171,16 @@ std::optional<std::int64_t> LoopItems::of_call(const Expression& call, Names& na
 }
 
 std::optional<std::int64_t> LoopItems::of_part(const Expression& part, Names& names, int depth) {
-  if (depth > kDeepest) {
+  if (depth > kDeepestLoop) {
     return std::nullopt;
   }
-  return part.kind == Kind::kCall && !part.parts.empty() ? of_call(part, names, depth)
-                                                         : of_value(evaluate(part, names), depth);
+  return part.kind == ExpressionKind::kCall && !part.parts.empty()
+             ? of_call(part, names, depth)
+             : of_value(evaluate(part, names), depth);
 }
 
 std::optional<std::int64_t> LoopItems::of_value(const Value& value, int depth) {
-  if (!value.known() || depth > kDeepest) {
+  if (!value.known() || depth > kDeepestLoop) {
     return std::nullopt;
   }
   if (const auto items = evaluator_.items_in(value)) {
@@ -205,7 +207,7 @@ std::optional<std::int64_t> LoopItems::of_value(const Value& value, int depth) {
   }
   Names names;
   names.bound.emplace(kIt, value);
-  const Expression iterates{.kind = Kind::kCall, .parts = {attribute_of_it("__iter__")}};
+  const Expression iterates{.kind = ExpressionKind::kCall, .parts = {attribute_of_it("__iter__")}};
   return of_generator(iterates, names, depth);
 }
 

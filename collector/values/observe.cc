@@ -37,7 +37,7 @@ using model::ValueState;
 using program::Decision;
 
 constexpr std::size_t kMostHeld = 32;  // locals of a frame, attributes of its `self`
-constexpr std::size_t kLongestText = 64;
+constexpr std::size_t kLongestObserved = 64;
 constexpr std::chrono::milliseconds kMostReading{20};  // of files that only calls lead to
 
 Value value_of(const stacks::TensorNumber& item) {
@@ -255,7 +255,7 @@ class Visit {
     SeenValue seen =
         DecisionReader::made(ValueRole::kCaught, frame.whereabouts(), clause.line,
                              clause.text.empty() ? std::string("except") : "except " + clause.text);
-    seen.value = base::elide(caught.value, kLongestText);
+    seen.value = base::elide(caught.value, kLongestObserved);
     seen.state = caught.value.empty() ? ValueState::kUnknown : ValueState::kKnown;
     seen.reason = caught.reason;
     values_.push_back(std::move(seen));

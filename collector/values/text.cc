@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "collector/stacks/python/containers.h"
+#include "collector/stacks/python/object_flags.h"
 #include "collector/values/evaluator.h"
 
 namespace ddpdoctor::values {
@@ -17,8 +18,8 @@ using Kind = Value::Kind;
 
 constexpr std::size_t kItemsShown = 6;
 constexpr int kDeepestShown = 2;
-constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
-constexpr std::uint64_t kTupleSubclass = 1ULL << 26U;
+using stacks::kTupleSubclass;
+using stacks::kTypeSubclass;
 
 /// Python's spelling of a float: the shortest digits that read back to the same value, with a
 /// point.

@@ -11,7 +11,7 @@ DETECTOR = '''// SPDX-License-Identifier: Apache-2.0
 // {kind}: describe the hang as its owner sees it.
 #include "collector/detectors/detector.h"
 
-namespace ddpdoctor::detectors {{
+namespace ddpdoctor::detectors::{stem} {{
 namespace {{
 
 Findings detect(const graph::Examination& examination) {{
@@ -23,8 +23,8 @@ Findings detect(const graph::Examination& examination) {{
 
 }}  // namespace
 
-extern const Detector {stem};
-const Detector {stem}{{
+extern const Detector detector;
+const Detector detector{{
     .kind = "{kind}",
     .title = "One line: what goes wrong",
     .explanation =
@@ -40,7 +40,7 @@ Fix:
     .detect = detect,
 }};
 
-}}  // namespace ddpdoctor::detectors
+}}  // namespace ddpdoctor::detectors::{stem}
 '''
 
 TEST = '''// SPDX-License-Identifier: Apache-2.0

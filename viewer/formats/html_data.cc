@@ -63,7 +63,7 @@ Json sources(const diagnosis::Diagnosis& diagnosis, const std::vector<GroupLanes
   return out;
 }
 
-Json place(const model::CallSite& site) {
+Json place_of(const model::CallSite& site) {
   return {{"file", base::printable(site.file)},
           {"line", site.line},
           {"function", base::printable(site.function)}};
@@ -86,7 +86,7 @@ Json lane_call(const LaneCall& call, Table& sites) {
     out["end"] = rounded(*call.end);
   }
   if (call.site.known()) {
-    out["site"] = sites.index_of(place(call.site));
+    out["site"] = sites.index_of(place_of(call.site));
   }
   return out;
 }

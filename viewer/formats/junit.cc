@@ -17,7 +17,7 @@ namespace ddpdoctor::viewer {
 
 namespace {
 
-std::string escaped(std::string_view text) {
+std::string escaped_xml(std::string_view text) {
   std::string out;
   for (const char character : base::printable(text)) {
     switch (character) {
@@ -46,18 +46,18 @@ std::string outcome(const diagnosis::Diagnosis& diagnosis, const detectors::Find
   std::string body =
       fmt::format("confidence: {}\n", detectors::confidence_name(finding.confidence));
   if (!place.file.empty()) {
-    body += fmt::format("at: {}:{}\n", escaped(place.file), place.line);
+    body += fmt::format("at: {}:{}\n", escaped_xml(place.file), place.line);
   }
   for (const std::string& reason : reasons(finding)) {
-    body += fmt::format("why: {}\n", escaped(reason));
+    body += fmt::format("why: {}\n", escaped_xml(reason));
   }
-  body += fmt::format("fix: {}\n", escaped(finding.fix));
+  body += fmt::format("fix: {}\n", escaped_xml(finding.fix));
   if (!is_error(diagnosis, finding)) {
-    return fmt::format("      <skipped message=\"{}\">{}</skipped>\n", escaped(finding.summary),
+    return fmt::format("      <skipped message=\"{}\">{}</skipped>\n", escaped_xml(finding.summary),
                        body);
   }
   return fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n",
-                     escaped(finding.kind), escaped(finding.summary), body);
+                     escaped_xml(finding.kind), escaped_xml(finding.summary), body);
 }
 
 /// Cases and how many of them there are.
@@ -70,10 +70,10 @@ struct Cases {
 
 void add_case(std::string_view name, const MainPlace& place, std::string_view inside,
               Cases& cases) {
-  cases.xml +=
-      fmt::format("    <testcase classname=\"ddpdoctor\" name=\"{}\" time=\"0\"", escaped(name));
+  cases.xml += fmt::format("    <testcase classname=\"ddpdoctor\" name=\"{}\" time=\"0\"",
+                           escaped_xml(name));
   if (!place.file.empty()) {
-    cases.xml += fmt::format(" file=\"{}\"", escaped(place.file));
+    cases.xml += fmt::format(" file=\"{}\"", escaped_xml(place.file));
     cases.xml += place.line > 0 ? fmt::format(" line=\"{}\"", place.line) : "";
   }
   cases.xml += inside.empty() ? "/>\n" : fmt::format(">\n{}    </testcase>\n", inside);
@@ -109,7 +109,7 @@ std::string output_of(const diagnosis::Diagnosis& diagnosis) {
   const std::string report = text(diagnosis, {});
   std::string out;
   for (const std::string_view line : base::split(report, '\n')) {
-    out += escaped(line) + "\n";
+    out += escaped_xml(line) + "\n";
   }
   return out;
 }
@@ -137,7 +137,7 @@ std::string junit(const diagnosis::Diagnosis& diagnosis) {
       "package=\"ddpdoctor\" hostname=\"{}\" timestamp=\"{}\" time=\"0\">\n"
       "    <properties/>\n{}    <system-out>{}</system-out>\n    <system-err/>\n"
       "  </testsuite>\n</testsuites>\n",
-      cases.count, cases.failures, cases.skipped, escaped(host),
+      cases.count, cases.failures, cases.skipped, escaped_xml(host),
       utc(job.observations.empty() ? 0 : job.observations.back().time), cases.xml,
       output_of(diagnosis));
 }

@@ -83,7 +83,7 @@ std::size_t end_of_call(std::string_view line, std::size_t at) {
 
 /// A sentence in a table cell or paragraph: text in backquotes, and calls by their number,
 /// are code; the rest is not markup.
-std::string escaped(std::string_view text) {
+std::string escaped_markdown(std::string_view text) {
   const std::string line = one_line(text);
   std::string out;
   std::string words;
@@ -126,7 +126,7 @@ std::string job_line(const model::JobModel& job) {
 
 std::string finding_section(const diagnosis::Diagnosis& diagnosis,
                             const detectors::Finding& finding, const FileNames& names) {
-  std::string out = fmt::format("### {}\n\n{} ({})\n\n", escaped(finding.summary),
+  std::string out = fmt::format("### {}\n\n{} ({})\n\n", escaped_markdown(finding.summary),
                                 code(finding.kind), detectors::confidence_name(finding.confidence));
   if (!finding.locations.empty()) {
     out += "| where | source | |\n|---|---|---|\n";
@@ -135,15 +135,15 @@ std::string finding_section(const diagnosis::Diagnosis& diagnosis,
                                                       : names.place(location.file, location.line);
       out += fmt::format("| {} | {} | {} |\n", code(where),
                          code(source_text(diagnosis.job, location.file, location.line)),
-                         escaped(note_with_values(diagnosis.job, location)));
+                         escaped_markdown(note_with_values(diagnosis.job, location)));
     }
     out += "\n";
   }
   const std::vector<std::string> why = reasons(finding);
   for (const std::string& reason : why) {
-    out += fmt::format("- {}\n", escaped(reason));
+    out += fmt::format("- {}\n", escaped_markdown(reason));
   }
-  out += fmt::format("{}**Fix:** {}\n\n", why.empty() ? "" : "\n", escaped(finding.fix));
+  out += fmt::format("{}**Fix:** {}\n\n", why.empty() ? "" : "\n", escaped_markdown(finding.fix));
   out += fmt::format("More: {}\n\n", code("ddpdoctor explain " + finding.kind));
   return out;
 }
@@ -157,16 +157,16 @@ std::string markdown(const diagnosis::Diagnosis& diagnosis) {
     out += line + "\n\n";
   }
   for (const std::string& sentence : diagnosis.job.coverage.unobserved) {
-    out += fmt::format("> not observed: {}\n", escaped(sentence));
+    out += fmt::format("> not observed: {}\n", escaped_markdown(sentence));
   }
   for (const std::string& sentence : diagnosis.job.coverage.warnings) {
-    out += fmt::format("> note: {}\n", escaped(sentence));
+    out += fmt::format("> note: {}\n", escaped_markdown(sentence));
   }
   if (out.ends_with("\n") && !out.ends_with("\n\n")) {
     out += "\n";
   }
   if (diagnosis.findings.empty()) {
-    out += escaped(verdict_line(diagnosis, {})) + "\n\n";
+    out += escaped_markdown(verdict_line(diagnosis, {})) + "\n\n";
   }
   for (const detectors::Finding& finding : diagnosis.findings) {
     out += finding_section(diagnosis, finding, names);
@@ -176,7 +176,7 @@ std::string markdown(const diagnosis::Diagnosis& diagnosis) {
            "```\n\n</details>\n";
   }
   if (const auto note = model::note_on_left_segments(diagnosis.job)) {
-    out += fmt::format("\n> note: {}\n", escaped(*note));
+    out += fmt::format("\n> note: {}\n", escaped_markdown(*note));
   }
   return out;
 }

@@ -16,7 +16,7 @@ namespace ddpdoctor::viewer {
 
 namespace {
 
-constexpr std::string_view kIndent = "  ";
+constexpr std::string_view kStackIndent = "  ";
 constexpr std::string_view kJoin = " · ";
 constexpr std::size_t kWidestRanks = 32;       // longer rank sets are shown as a count
 constexpr std::size_t kMostBranches = 12;      // branches of one node; --all shows the rest
@@ -96,8 +96,8 @@ std::string tree(const std::vector<FoldedNode>& nodes, const TextOptions& option
   constexpr std::size_t kGap = 3;
   constexpr std::size_t kNarrowest = 30;
   const std::size_t room =
-      std::max(options.width, kIndent.size() + kGap + ranks_width + kNarrowest) - kIndent.size() -
-      kGap - ranks_width;
+      std::max(options.width, kStackIndent.size() + kGap + ranks_width + kNarrowest) -
+      kStackIndent.size() - kGap - ranks_width;
   std::vector<std::string> texts;
   std::size_t width = 0;
   for (const Row& row : rows) {
@@ -107,7 +107,7 @@ std::string tree(const std::vector<FoldedNode>& nodes, const TextOptions& option
   }
   std::string out;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    out += fmt::format("{}{}{}{}\n", kIndent, pad(texts[i], width), std::string(kGap, ' '),
+    out += fmt::format("{}{}{}{}\n", kStackIndent, pad(texts[i], width), std::string(kGap, ' '),
                        rows[i].ranks);
   }
   return out;
@@ -214,14 +214,14 @@ std::string processes_one_by_one(const model::Observation& observation, const Fi
   for (const model::Process& process : observation.processes) {
     const model::Thread* thread = model::main_thread(process);
     if (shown == kMostProcesses && !options.all_findings) {
-      return out +
-             fmt::format("{}… {} more: --all\n", kIndent, observation.processes.size() - shown);
+      return out + fmt::format("{}… {} more: --all\n", kStackIndent,
+                               observation.processes.size() - shown);
     }
     const std::string who = process.pid > 0 ? fmt::format("pid {}", process.pid)
                             : process.rank  ? fmt::format("rank {}", *process.rank)
                                             : std::string("a process");
-    const std::string head = fmt::format("{}{}{}  {}   ", kIndent, who, state_word(process.state),
-                                         process_name(process));
+    const std::string head = fmt::format("{}{}{}  {}   ", kStackIndent, who,
+                                         state_word(process.state), process_name(process));
     const std::size_t used = display_width(head);
     const std::size_t room = std::max(options.width, used + kWidestRanks) - used;
     out += head +
@@ -278,11 +278,11 @@ std::string thread_dump(const model::JobModel& job, const FileNames& names,
              "\n";
       if (thread.frames.empty()) {
         out +=
-            fmt::format("{}no stack: {}\n", kIndent,
+            fmt::format("{}no stack: {}\n", kStackIndent,
                         thread.capture.empty() ? "not captured" : base::printable(thread.capture));
       }
       for (const model::Frame& frame : thread.frames) {
-        out += fmt::format("{}{}\n", kIndent, frame_label(frame, names));
+        out += fmt::format("{}{}\n", kStackIndent, frame_label(frame, names));
       }
     }
   }

@@ -7,7 +7,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-bool has(std::string_view operation, std::string_view part) {
+bool names(std::string_view operation, std::string_view part) {
   return operation.find(part) != std::string_view::npos;
 }
 
@@ -19,13 +19,13 @@ bool has_root(std::string_view operation) {
 bool matters(Compared part, std::string_view operation) {
   switch (part) {
     case Compared::kSize:
-      return operation != "barrier" && !has(operation, "all_to_all");
+      return operation != "barrier" && !names(operation, "all_to_all");
     case Compared::kDtype:
       return operation != "barrier";
     case Compared::kSplits:
-      return has(operation, "all_to_all");
+      return names(operation, "all_to_all");
     case Compared::kReduceOp:
-      return has(operation, "reduce");
+      return names(operation, "reduce");
     case Compared::kRoot:
       return has_root(operation);
     case Compared::kMembers:

@@ -16,7 +16,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::size_t kMostTimeouts = 256;
-constexpr std::size_t kLongestLine = 400;
+constexpr std::size_t kLongestLibraryLine = 400;
 constexpr model::Rank kRanksOfNode = 8;  // DeepEP's NUM_MAX_NVL_PEERS
 
 constexpr std::string_view kCustom =
@@ -77,7 +77,7 @@ const DeviceLibrary* library_of(const model::Frame& frame) {
   });
 }
 
-std::optional<std::int64_t> number_behind(std::string_view text, std::string_view word) {
+std::optional<std::int64_t> number_after_word(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   if (at == std::string_view::npos) {
     return std::nullopt;
@@ -91,7 +91,7 @@ std::optional<std::int64_t> number_behind(std::string_view text, std::string_vie
 }
 
 std::optional<model::Rank> rank_behind(std::string_view text, std::string_view word) {
-  const auto number = number_behind(text, word);
+  const auto number = number_after_word(text, word);
   return number ? std::optional(static_cast<model::Rank>(*number)) : std::nullopt;
 }
 
@@ -133,7 +133,7 @@ std::optional<DeviceTimeout> timeout_in(const model::LogLine& log) {
   } else {
     return std::nullopt;
   }
-  out.line = base::elide(base::printable(base::trim(line)), kLongestLine);
+  out.line = base::elide(base::printable(base::trim(line)), kLongestLibraryLine);
   return out;
 }
 
@@ -172,7 +172,7 @@ std::vector<DeviceTimeout> device_timeouts(const model::JobModel& job) {
   std::vector<DeviceTimeout> out;
   for (const model::Log& log : job.logs) {
     for (const std::string_view raw : base::split(log.text, '\n')) {
-      model::LogLine line = model::read_log_line(raw.substr(0, kLongestLine * 4));
+      model::LogLine line = model::read_log_line(raw.substr(0, kLongestLibraryLine * 4));
       line.rank = line.rank ? line.rank : log.rank;
       auto timeout = out.size() < kMostTimeouts ? timeout_in(line) : std::nullopt;
       if (timeout) {

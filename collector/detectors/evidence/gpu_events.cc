@@ -17,8 +17,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestLine = 4096;  // longer lines are ignored
-constexpr std::size_t kLongestQuote = 240;
+constexpr std::size_t kLongestEventLine = 4096;  // longer lines are ignored
+constexpr std::size_t kLongestEventQuote = 240;
 constexpr std::size_t kLongestHost = 128;
 constexpr std::size_t kMostEvents = 1024;
 constexpr std::size_t kNearAddress = 4;  // lines of one message
@@ -145,7 +145,7 @@ std::optional<model::Rank> rank_of(const model::JobModel& job, pid_t pid) {
 }
 
 void complete(std::string_view line, const model::JobModel& job, GpuEvent& event) {
-  event.line = base::elide(base::printable(base::trim(line)), kLongestQuote);
+  event.line = base::elide(base::printable(base::trim(line)), kLongestEventQuote);
   event.host = event.host.empty() ? host_of(line) : event.host;
   event.rank = event.rank ? event.rank : rank_of(job, event.pid);
 }
@@ -162,7 +162,7 @@ void read_log(std::string_view log, const model::JobModel& job, std::vector<GpuE
   std::string address;  // named by a line shortly above
   std::size_t since = 0;
   for (std::string_view line : base::split(log, '\n')) {
-    line = line.substr(0, kLongestLine);
+    line = line.substr(0, kLongestEventLine);
     ++since;
     const bool speaks = has(line, "NVRM: ") || has(line, "device handle for ");
     if (std::string own = speaks ? gpu_address(line) : std::string(); !own.empty()) {

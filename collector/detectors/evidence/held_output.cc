@@ -16,7 +16,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::string_view kKind = "exit-hang";
+constexpr std::string_view kHeldOutput = "exit-hang";
 
 /// Processes outside the command's tree that hold the other end of a pipe.
 struct Holders {
@@ -98,7 +98,7 @@ std::optional<Finding> output_is_held(const graph::Examination& examination,
   if (suspects.empty()) {
     return std::nullopt;
   }
-  Finding finding = accuse(examination, kKind, suspects);
+  Finding finding = accuse(examination, kHeldOutput, suspects);
   finding.summary = fmt::format(
       "all ranks are done, but {}{} {} the output open that process {} reads", left,
       finding.culprits.empty() ? std::string()

@@ -18,7 +18,7 @@ constexpr std::string_view kFiles =
 constexpr std::string_view kPickle =
     "Move the function or class to the top level of a module: what a spawned process gets must be "
     "importable by name.";
-constexpr std::string_view kGpu =
+constexpr std::string_view kGpuFix =
     "Drain this node and run `dmesg | grep Xid` and `nvidia-smi -q` there; the hardware or its "
     "driver failed, not the program.";
 constexpr std::string_view kMaster =
@@ -234,11 +234,11 @@ constexpr KnownException kTable[] = {
     {.kind = "gpu-fault",
      .pattern = "uncorrectable ECC error encountered",  // other programs report memory errors, too
      .meaning = "had a memory fault of its GPU",
-     .fix = kGpu},
+     .fix = kGpuFix},
     {.kind = "gpu-fault",
      .pattern = "uncorrectable NVLink error",
      .meaning = "had a fault of an NVLink of its GPU",
-     .fix = kGpu},
+     .fix = kGpuFix},
     {.kind = "master-unreachable",
      .pattern = "Address already in use",
      .said_by = kTorch,

@@ -17,9 +17,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-using enum graph::Activity;
-
-constexpr std::string_view kKind = "exit-hang";
+constexpr std::string_view kLauncherExit = "exit-hang";
 constexpr std::string_view kEndJoined =
     "End that thread or child before joining it (a stop event, a last queue item, terminate()), or "
     "pass daemon=True.";
@@ -108,7 +106,7 @@ std::optional<Stay> stays(const graph::Examination& examination, const model::Pr
 }
 
 Finding ends_what_it_awaits(const graph::Examination& examination, Stay stay) {
-  Finding finding = accuse(examination, kKind, {std::move(stay.suspect)});
+  Finding finding = accuse(examination, kLauncherExit, {std::move(stay.suspect)});
   finding.fix = stay.fix;
   return finding;
 }
@@ -139,7 +137,8 @@ bool all_ranks_are_done(const graph::Examination& examination) {
                        const auto exit = standing.process == nullptr
                                              ? std::nullopt
                                              : exit_of(examination.job, *standing.process);
-                       return (standing.activity == kExited && exit && exit->status == 0) ||
+                       return (standing.activity == graph::Activity::kExited && exit &&
+                               exit->status == 0) ||
                               aborted_while_ending(examination.job, standing.rank, exit);
                      });
 }

@@ -10,16 +10,16 @@ namespace {
 
 using Messages = std::vector<const model::CollectiveCall*>;
 
-bool is_one_of(const model::CollectiveCall& call, std::string_view plain, std::string_view async) {
+bool is_either(const model::CollectiveCall& call, std::string_view plain, std::string_view async) {
   return call.operation == plain || call.operation == async;
 }
 
 bool is_send(const model::CollectiveCall& call) {
-  return is_one_of(call, "send", "isend");
+  return is_either(call, "send", "isend");
 }
 
 bool is_receive(const model::CollectiveCall& call) {
-  return is_one_of(call, "recv", "irecv");
+  return is_either(call, "recv", "irecv");
 }
 
 /// The messages of `rank` to (or from) `peer` with this tag, in order.

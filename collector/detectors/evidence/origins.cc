@@ -22,7 +22,7 @@ namespace {
 constexpr pid_t kNoParent = -1;  // parent of a process known only from a text
 
 /// Built from the text of a log (imports/logs), not seen by ddpdoctor or a tool.
-bool is_told(const model::Process& process) {
+bool told_by_process(const model::Process& process) {
   return process.ppid == kNoParent &&
          std::none_of(process.threads.begin(), process.threads.end(), [](const model::Thread& one) {
            return !one.frames.empty() && !one.capture.ends_with(model::kOfTraceback);
@@ -44,7 +44,8 @@ bool only_text(const model::JobModel& job) {
   const auto all = processes(job);
   return !job.logs.empty() && static_cast<double>(job.collectives.size()) <= told_calls &&
          std::all_of(job.facts.begin(), job.facts.end(), is_told_fact) &&
-         std::all_of(all.begin(), all.end(), [](const auto* process) { return is_told(*process); });
+         std::all_of(all.begin(), all.end(),
+                     [](const auto* process) { return told_by_process(*process); });
 }
 
 bool by_others(int signal) {
@@ -149,7 +150,7 @@ std::optional<Evidence> own_end(const model::JobModel& job, model::Rank rank) {
   if (!exit || (exit->signal ? by_others(*exit->signal) : exit->status.value_or(0) == 0)) {
     return std::nullopt;
   }
-  const bool told = is_told(*process);
+  const bool told = told_by_process(*process);
   return Evidence{.rank = rank,
                   .text = fmt::format("{}: rank {} {}{}", told ? "launcher" : "exit", rank,
                                       exit->signal ? "was " : "", how_it_ended(exit))};

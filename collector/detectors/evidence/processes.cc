@@ -34,7 +34,7 @@ constexpr std::array<std::pair<int, std::string_view>, 12> kSignals = {{
     {31, "SIGSYS"},
 }};
 
-std::optional<pid_t> number_after(std::string_view text, std::string_view prefix) {
+std::optional<pid_t> pid_after(std::string_view text, std::string_view prefix) {
   if (!text.starts_with(prefix)) {
     return std::nullopt;
   }
@@ -218,11 +218,11 @@ std::optional<pid_t> pid_field(const model::Fact& fact, const std::string& field
 }
 
 std::optional<pid_t> target_pid(const model::WaitsOn& waits_on) {
-  return number_after(waits_on.target, "pid:");
+  return pid_after(waits_on.target, "pid:");
 }
 
 std::optional<pid_t> target_thread(const model::WaitsOn& waits_on) {
-  return number_after(waits_on.target, "thread:");
+  return pid_after(waits_on.target, "thread:");
 }
 
 std::optional<std::string> target_path(const model::WaitsOn& waits_on) {

@@ -10,7 +10,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-bool uses_rpc(const model::Process& process) {
+bool is_rpc_process(const model::Process& process) {
   return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
     return model::has_native_frame(thread, "torch::distributed::rpc::");
   });
@@ -29,7 +29,8 @@ bool takes_without_limit(const model::Thread& thread) {
 bool only_rpc_could_help(const graph::Standing& standing) {
   const model::Process* process = standing.process;
   const model::Thread* main = process == nullptr ? nullptr : model::main_thread(*process);
-  return main != nullptr && alive(*process) && takes_without_limit(*main) && uses_rpc(*process) &&
+  return main != nullptr && alive(*process) && takes_without_limit(*main) &&
+         is_rpc_process(*process) &&
          std::none_of(process->threads.begin(), process->threads.end(), [main](const auto& one) {
            return &one != main && innermost_python(one) != nullptr;
          });

@@ -17,7 +17,7 @@ using model::Frame;
 using model::Language;
 using model::Thread;
 
-bool contains_any(std::string_view text, std::span<const std::string_view> parts) {
+bool has_any_part(std::string_view text, std::span<const std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(), [text](std::string_view part) {
     return text.find(part) != std::string_view::npos;
   });
@@ -27,7 +27,7 @@ bool contains_any(std::string_view text, std::span<const std::string_view> parts
 bool is_kernel_door(const Frame& frame) {
   constexpr std::array<std::string_view, 5> kModules = {"libc.so", "libc-2", "libpthread",
                                                         "ld-linux", "[vdso]"};
-  return contains_any(frame.module, kModules) || frame.file.starts_with("../sysdeps/") ||
+  return has_any_part(frame.module, kModules) || frame.file.starts_with("../sysdeps/") ||
          frame.file.starts_with("./nptl/");  // gdb's name of libc's own sources
 }
 
@@ -39,7 +39,7 @@ bool runs_interpreter(const Thread& thread) {
 
 bool is_pool_module(std::string_view module) {
   constexpr std::array<std::string_view, 4> kModules = {"libgomp", "libiomp", "libomp", "libmkl"};
-  return contains_any(module, kModules);
+  return has_any_part(module, kModules);
 }
 
 bool is_pool_function(std::string_view function) {
@@ -47,7 +47,7 @@ bool is_pool_function(std::string_view function) {
       "GOMP_parallel",       "gomp_team_",        "gomp_barrier",
       "gomp_simple_barrier", "gomp_thread_start", "gomp_init_team",
       "exec_blas_async",     "blas_thread_",      "__kmp_"};
-  return contains_any(function, kFunctions);
+  return has_any_part(function, kFunctions);
 }
 
 /// threading.Condition, Event, Thread.join, queues and all of multiprocessing also sleep on locks,
@@ -57,7 +57,7 @@ bool waits_on_purpose(const Frame& frame) {
       "/queue.py",          "multiprocessing/queues.py",     "multiprocessing/synchronize.py",
       "/selectors.py",      "multiprocessing/connection.py", "multiprocessing/popen_fork.py",
       "/asyncio/events.py", "concurrent/futures/_base.py",   "multiprocessing/pool.py"};
-  if (contains_any(frame.file, kFiles)) {
+  if (has_any_part(frame.file, kFiles)) {
     return true;
   }
   return frame.file.ends_with("/threading.py") &&
@@ -190,7 +190,7 @@ bool waits_for_gil(const Thread& thread) {
     }
     constexpr std::array<std::string_view, 4> kTakers = {
         "take_gil", "PyEval_RestoreThread", "PyGILState_Ensure", "PyEval_AcquireThread"};
-    if (contains_any(frame.function, kTakers)) {
+    if (has_any_part(frame.function, kTakers)) {
       return true;
     }
   }

@@ -21,7 +21,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestLine = 240;
+constexpr std::size_t kLongestHandlerLine = 240;
 constexpr std::size_t kLongestNote = 80;
 
 using Path = std::vector<model::CallSite>;
@@ -60,7 +60,7 @@ bool passes_through_with(const model::JobModel& job, const graph::Standing& stan
 
 /// Reports the exception itself, which is more specific than the block that handles it.
 void tell_exception(const ExceptionInHand& hand, Suspect& suspect) {
-  const std::string exception = base::elide(base::printable(hand.exception), kLongestLine);
+  const std::string exception = base::elide(base::printable(hand.exception), kLongestHandlerLine);
   suspect.evidence += fmt::format(", for {}", exception);
   if (hand.raised.known()) {
     suspect.place = hand.raised;

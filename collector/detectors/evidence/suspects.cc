@@ -58,7 +58,7 @@ void add_pids(const std::vector<Suspect>& suspects, Finding& finding) {
 }
 
 /// "in all_reduce", "for its GPU": the words after "is waiting here".
-std::string waits_in(const graph::Standing& standing) {
+std::string place_of_wait(const graph::Standing& standing) {
   if (standing.call && !standing.call->operation.empty()) {
     return "in " + standing.call->operation;
   }
@@ -86,7 +86,7 @@ Suspect suspect_in(const graph::Examination& examination, const model::Process& 
 
 std::string is_here(const model::RankSet& ranks, const graph::Standing& standing) {
   const std::string here = ranks_do(ranks, "is here", "are here");
-  const std::string in = waits_in(standing);
+  const std::string in = place_of_wait(standing);
   return standing.waits_for_ranks() && in.starts_with("in ") ? here + ", " + in : here;
 }
 
@@ -160,7 +160,7 @@ void add_waiting(const graph::Examination& examination, model::RankSet waiting, 
   for (const model::Rank rank : finding.waiting) {
     const graph::Standing* standing = examination.standing(rank);
     if (standing != nullptr && standing->user.known()) {
-      places[{standing->user, waits_in(*standing)}].insert(rank);
+      places[{standing->user, place_of_wait(*standing)}].insert(rank);
     }
   }
   for (const auto& [place, ranks] : places) {

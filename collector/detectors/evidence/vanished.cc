@@ -10,12 +10,10 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-using enum graph::Activity;
-
 /// It polls in a loop: for a store key, a file, or a flag of another rank.
 bool polls_for_something(const model::JobModel& job, const graph::Standing& standing) {
-  return standing.activity == kSleeping && !standing.on_cpu && standing.thread != nullptr &&
-         polls(job, *standing.thread);
+  return standing.activity == graph::Activity::kSleeping && !standing.on_cpu &&
+         standing.thread != nullptr && polls(job, *standing.thread);
 }
 
 /// Torch groups exist in memory or records, and all remaining ranks wait or poll.
@@ -23,7 +21,8 @@ bool all_wait_past_the_start(const graph::Examination& examination) {
   return !examination.job.groups.empty() &&
          std::all_of(examination.standings.begin(), examination.standings.end(),
                      [&examination](const graph::Standing& standing) {
-                       return standing.activity == kAbsent || standing.activity == kStore ||
+                       return standing.activity == graph::Activity::kAbsent ||
+                              standing.activity == graph::Activity::kStore ||
                               polls_for_something(examination.job, standing);
                      });
 }
@@ -43,18 +42,19 @@ bool is_waited_for(const graph::Examination& examination, model::Rank rank) {
 }  // namespace
 
 model::RankSet vanished(const graph::Examination& examination) {
-  const bool joined =
-      all_wait_past_the_start(examination) ||
-      std::any_of(examination.standings.begin(), examination.standings.end(),
-                  [](const graph::Standing& standing) {
-                    return standing.activity == kCollective || standing.activity == kNewGroup ||
-                           standing.activity == kDdpBackward || standing.activity == kDdpForward;
-                  });
+  const bool joined = all_wait_past_the_start(examination) ||
+                      std::any_of(examination.standings.begin(), examination.standings.end(),
+                                  [](const graph::Standing& standing) {
+                                    return standing.activity == graph::Activity::kCollective ||
+                                           standing.activity == graph::Activity::kNewGroup ||
+                                           standing.activity == graph::Activity::kDdpBackward ||
+                                           standing.activity == graph::Activity::kDdpForward;
+                                  });
   if (!joined || !examination.still()) {
     return {};
   }
   return ranks_where(examination, [&examination](const graph::Standing& standing) {
-    return standing.activity == kAbsent &&
+    return standing.activity == graph::Activity::kAbsent &&
            (all_wait_past_the_start(examination) || is_waited_for(examination, standing.rank));
   });
 }

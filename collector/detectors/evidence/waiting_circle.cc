@@ -43,11 +43,11 @@ std::size_t unlikeliness(const BlockedThreads& blocked, std::size_t at, std::siz
   return inherited ? kNameless : 0;
 }
 
-using Path = std::vector<std::size_t>;
+using Circle = std::vector<std::size_t>;
 
 /// The most specific path from `start` back to itself, and its vagueness.
-std::pair<std::size_t, Path> way_back(const BlockedThreads& blocked, const Path& knot,
-                                      std::size_t start) {
+std::pair<std::size_t, Circle> way_back(const BlockedThreads& blocked, const Circle& knot,
+                                        std::size_t start) {
   constexpr auto kFar = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> cost(blocked.nodes.size(), kFar);
   std::vector<std::size_t> from(blocked.nodes.size(), kFar);
@@ -71,7 +71,7 @@ std::pair<std::size_t, Path> way_back(const BlockedThreads& blocked, const Path&
       }
     }
   }
-  Path path;
+  Circle path;
   for (std::size_t at = last; at != kFar; at = at == start ? kFar : from[at]) {
     path.push_back(at);
   }
@@ -79,8 +79,8 @@ std::pair<std::size_t, Path> way_back(const BlockedThreads& blocked, const Path&
   return {best, path};
 }
 
-Path clearest_circle(const BlockedThreads& blocked, const Path& knot) {
-  Path best;
+Circle clearest_circle(const BlockedThreads& blocked, const Circle& knot) {
+  Circle best;
   std::size_t vague = std::numeric_limits<std::size_t>::max();
   for (std::size_t i = 0; i < std::min(knot.size(), kMostMembers); ++i) {
     auto [cost, path] = way_back(blocked, knot, knot[i]);
@@ -92,7 +92,7 @@ Path clearest_circle(const BlockedThreads& blocked, const Path& knot) {
   return best;
 }
 
-bool crosses_processes(const BlockedThreads& blocked, const Path& knot) {
+bool crosses_processes(const BlockedThreads& blocked, const Circle& knot) {
   std::set<pid_t> pids;
   bool object = false;
   for (const std::size_t at : knot) {
@@ -115,8 +115,8 @@ bool takes_semaphore_itself(const BlockedThread& one) {
 }
 
 /// The members of `knot` that wait for the most frequent semaphore.
-Path at_one_semaphore(const BlockedThreads& blocked, const Path& knot) {
-  std::map<std::string, Path> by_object;
+Circle at_one_semaphore(const BlockedThreads& blocked, const Circle& knot) {
+  std::map<std::string, Circle> by_object;
   for (const std::size_t at : knot) {
     if (takes_semaphore_itself(blocked.threads[at])) {
       by_object[blocked.threads[at].object->text("object").value_or("")].push_back(at);
@@ -125,11 +125,11 @@ Path at_one_semaphore(const BlockedThreads& blocked, const Path& knot) {
   const auto most = std::max_element(
       by_object.begin(), by_object.end(),
       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-  return most == by_object.end() ? Path{} : most->second;
+  return most == by_object.end() ? Circle{} : most->second;
 }
 
 /// Only locks without an owner close the cycle: the semaphore is more informative.
-bool is_guess(const BlockedThreads& blocked, const Path& circle) {
+bool is_guess(const BlockedThreads& blocked, const Circle& circle) {
   return circle.empty() || std::any_of(circle.begin(), circle.end(), [&blocked](std::size_t at) {
            return is_nameless(blocked.threads[at]);
          });
@@ -145,13 +145,13 @@ std::string object_kind(const BlockedThread& member) {
 
 std::optional<WaitingCircle> circle_of(const BlockedThreads& blocked,
                                        const std::vector<std::size_t>& knot) {
-  const Path semaphore = at_one_semaphore(blocked, knot);
+  const Circle semaphore = at_one_semaphore(blocked, knot);
   const bool alone = knot.size() == 1 && !semaphore.empty();
   if (!alone && !crosses_processes(blocked, knot)) {
     return std::nullopt;
   }
   WaitingCircle out{.members = {}, .lost = false, .all = knot.size()};
-  Path chosen = clearest_circle(blocked, knot);
+  Circle chosen = clearest_circle(blocked, knot);
   if (is_guess(blocked, chosen) && !semaphore.empty()) {
     chosen = semaphore;
     out.lost = true;

@@ -17,7 +17,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::string_view kKind = "rendezvous-incomplete";
+constexpr std::string_view kWaitingNodes = "rendezvous-incomplete";
 
 /// The command-line options of one agent.
 struct Agent {
@@ -139,7 +139,7 @@ std::optional<Finding> told_differently(const graph::Examination& examination,
     return std::nullopt;
   }
   const bool by_id = ids.size() > 1;
-  finding.kind = kKind;
+  finding.kind = kWaitingNodes;
   finding.confidence = unless_somebody_acts(examination, still);
   finding.summary =
       fmt::format("all {} nodes wait for each other: they have different {} ({})", agents.size(),
@@ -180,7 +180,7 @@ Findings waiting_nodes(const graph::Examination& examination) {
     return finding ? Findings{std::move(*finding)} : Findings{};
   }
   Finding finding;
-  finding.kind = kKind;
+  finding.kind = kWaitingNodes;
   // The others may still be starting on other machines.
   finding.confidence = all_wait_for_long(examination.job, agents)
                            ? unless_somebody_acts(examination, Confidence::kLikely)

@@ -15,7 +15,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestMessage = 12;  // lines of a message below its first one
+constexpr std::size_t kLongestWritten = 12;  // lines of a message below its first one
 
 /// torch writes the messages of CUDA and NCCL errors in several lines; most others have one line.
 bool goes_on_below(std::string_view exception) {
@@ -60,7 +60,7 @@ class Sequel {
       return;
     }
     const bool known = !blank && is_known(text);
-    in_message_ = in_message_ && !blank && !known && number <= number_ + kLongestMessage;
+    in_message_ = in_message_ && !blank && !known && number <= number_ + kLongestWritten;
     if (blank || in_message_ || is_last_word(text)) {
       return;
     }

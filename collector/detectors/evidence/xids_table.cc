@@ -11,7 +11,7 @@ namespace {
 
 using enum XidClass;
 
-constexpr std::array kTable = {
+constexpr std::array kXidTable = {
     Xid{8, kDriver, "the GPU stopped processing"},
     Xid{11, kApplication, "invalid commands"},
     Xid{13, kApplication, "exception in a kernel"},
@@ -88,9 +88,9 @@ constexpr std::array kTable = {
 }  // namespace
 
 Xid xid(std::int64_t number) {
-  const auto* const row = std::find_if(kTable.begin(), kTable.end(),
+  const auto* const row = std::find_if(kXidTable.begin(), kXidTable.end(),
                                        [number](const Xid& one) { return one.number == number; });
-  return row == kTable.end() ? Xid{.number = number, .speaks_of = kUnknown, .what = {}} : *row;
+  return row == kXidTable.end() ? Xid{.number = number, .speaks_of = kUnknown, .what = {}} : *row;
 }
 
 std::string_view remedy(XidClass speaks_of) {

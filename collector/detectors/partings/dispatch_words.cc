@@ -46,7 +46,7 @@ std::string chosen(const Dispatch& dispatch) {
 }
 
 /// Adds the line where the origin of the choice ends, if it is a different line.
-void add_origin(const Dispatch& dispatch, Finding& finding) {
+void add_dispatch_origin(const Dispatch& dispatch, Finding& finding) {
   const auto& chain = dispatch.origin.chain;
   if (dispatch.origin.source <= program::Source::kUnknown || chain.empty() ||
       chain.back().line == dispatch.chosen.line) {
@@ -121,7 +121,7 @@ void tell_dispatch(const graph::Examination& examination, const Explanation& exp
   finding.summary = fmt::format("{}{}; {}; {}", what, why, odd_does(examination, explanation),
                                 rest_waits(examination, explanation));
   finding.fix = fix_of(explanation);
-  add_origin(dispatch, finding);
+  add_dispatch_origin(dispatch, finding);
   const std::string variable =
       unlike_variable(examination.job, lines_of(examination.job, dispatch.chosen.file),
                       dispatch.chosen_by, dispatch.chosen.line);

@@ -15,7 +15,7 @@ namespace {
 using program::Block;
 using program::Dependence;
 
-constexpr std::string_view kOrBatches =
+constexpr std::string_view kOrBatchesOfHook =
     "Ranks with different numbers of batches would look the same: compare those.";
 
 /// The path to the hook's call for which a thread in backward waits; empty if no hook made it.
@@ -56,7 +56,7 @@ bool read_gradient_hook(const graph::Examination& examination, Explanation& expl
   }
   const bool skipped_by_most = parting.odd.ranks.size() > parting.rest.ranks.size();
   turned.branch = std::move(branch);
-  turned.otherwise = kOrBatches;
+  turned.otherwise = kOrBatchesOfHook;
   turned.cause = Cause::kDivergent;
   if (skipped_by_most) {
     turned.turn();

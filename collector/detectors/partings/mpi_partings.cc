@@ -47,7 +47,8 @@ std::string place_of(const Standing& standing) {
 }
 
 /// An `else` is between the two lines, or they are equal: two branches, of which no rank runs both.
-bool are_arms(const model::JobModel& job, const model::CallSite& a, const model::CallSite& b) {
+bool are_arms_of_mpi(const model::JobModel& job, const model::CallSite& a,
+                     const model::CallSite& b) {
   constexpr int kFar = 12;  // lines
   if (a.file != b.file || a.function != b.function || std::abs(a.line - b.line) > kFar) {
     return false;
@@ -175,7 +176,7 @@ void settle_rooted(const Examination& examination, Parting& parting) {
     return;
   }
   if (parting.recorded || !is_rooted(rooted.operation) || !in_mpi(rooted.standing) ||
-      are_arms(examination.job, parting.odd.site(), parting.rest.site())) {
+      are_arms_of_mpi(examination.job, parting.odd.site(), parting.rest.site())) {
     return;
   }
   if (odd_is_rooted) {

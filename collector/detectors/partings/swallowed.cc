@@ -20,7 +20,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 /// Tracebacks print "step" for what frames since 3.11 call "Regressor.step".
-std::string_view plain(std::string_view function) {
+std::string_view plain_function(std::string_view function) {
   const std::size_t dot = function.rfind('.');
   return dot == std::string_view::npos ? function : function.substr(dot + 1);
 }
@@ -31,10 +31,11 @@ bool is_swallowed_at(const model::JobModel& job, const model::CallSite& site) {
 
 /// The exception passed through the frame with the try.
 bool passed(const Traceback& traceback, const model::CallSite& site) {
-  return std::any_of(
-      traceback.frames.begin(), traceback.frames.end(), [&site](const model::CallSite& frame) {
-        return frame.file == site.file && plain(frame.function) == plain(site.function);
-      });
+  return std::any_of(traceback.frames.begin(), traceback.frames.end(),
+                     [&site](const model::CallSite& frame) {
+                       return frame.file == site.file &&
+                              plain_function(frame.function) == plain_function(site.function);
+                     });
 }
 
 /// An exception of `odd` that passed a try in which `rest` wait, and that those did not print.

@@ -79,7 +79,7 @@ bool says_no_moment(const Lines& lines, int line) {
 }
 
 /// The loops around a line, outermost first.
-std::vector<Block> loops_around(const Lines& lines, int line) {
+std::vector<Block> loops_around_turn(const Lines& lines, int line) {
   std::vector<Block> out = program::enclosing(lines, line);
   std::erase_if(out, [](const Block& block) { return !is_loop(block); });
   std::reverse(out.begin(), out.end());
@@ -122,7 +122,7 @@ Turns turns_of(const model::JobModel& job, const Parting& parting, const Fork& f
         says_no_moment(lines, rest[i]->line)) {
       return {};
     }
-    const std::vector<Block> loops = loops_around(lines, odd[i]->line);
+    const std::vector<Block> loops = loops_around_turn(lines, odd[i]->line);
     for (std::size_t k = 0; k < loops.size() && encloses(lines, loops[k], rest[i]->line); ++k) {
       const bool counted =
           loops[k].kind == BlockKind::kFor && k < odd[i]->loops.size() && k < rest[i]->loops.size();
@@ -156,12 +156,12 @@ bool would_have_left(const model::JobModel& job, const Parting& parting, const F
   const std::size_t depth = parting.rest.path.size() - 1 - fork.below_theirs.size();
   const Frames frames = frames_of(parting.rest, depth);
   if (frames.empty() || !stands_in(fork.ours.line) || !stands_in(fork.theirs.line) ||
-      loops_around(lines, branch.where.line).size() != 1) {
+      loops_around_turn(lines, branch.where.line).size() != 1) {
     return false;
   }
   return std::all_of(frames.begin(), frames.end() - 1, [&job](const Frame* frame) {
     const Lines& source = lines_of(job, frame->file);
-    return is_whole(source, frame->line) && loops_around(source, frame->line).empty();
+    return is_whole(source, frame->line) && loops_around_turn(source, frame->line).empty();
   });
 }
 

@@ -142,7 +142,7 @@ std::string summary_of(const UnseenDecision& unseen, const model::RankSet& odd) 
                      program::name_of(one.source));
 }
 
-std::string fix_of(const UnseenDecision& unseen) {
+std::string unseen_fix(const UnseenDecision& unseen) {
   const Candidate& one = unseen.decision;
   constexpr std::string_view kRecord =
       "Start the job with `ddpdoctor run -- …` to record which rank called what.";
@@ -170,7 +170,7 @@ std::string fix_of(const UnseenDecision& unseen) {
 }
 
 /// The line to change comes first, the line where all wait last.
-void add_locations(const UnseenDecision& unseen, Finding& finding) {
+void add_unseen_locations(const UnseenDecision& unseen, Finding& finding) {
   const Candidate& one = unseen.decision;
   const Location call =
       location(one.call, finding.culprits,
@@ -199,7 +199,7 @@ void add_locations(const UnseenDecision& unseen, Finding& finding) {
   }
 }
 
-Finding finding_of(const graph::Examination& examination, const UnseenDecision& unseen) {
+Finding unseen_finding(const graph::Examination& examination, const UnseenDecision& unseen) {
   const Candidate& one = unseen.decision;
   const model::RankSet all = waiting_ranks(examination);
   Finding finding;
@@ -209,8 +209,8 @@ Finding finding_of(const graph::Examination& examination, const UnseenDecision& 
   finding.culprits = odd_ranks(one, all);
   finding.waiting = all.minus(finding.culprits);
   finding.summary = summary_of(unseen, finding.culprits);
-  finding.fix = fix_of(unseen);
-  add_locations(unseen, finding);
+  finding.fix = unseen_fix(unseen);
+  add_unseen_locations(unseen, finding);
   for (const Candidate& rival : unseen.rivals) {
     finding.evidence.push_back(
         {.rank = {},
@@ -241,7 +241,8 @@ const std::optional<UnseenDecision>& unseen_decision(const graph::Examination& e
 
 Findings unseen_findings(const graph::Examination& examination, std::string_view kind) {
   const auto& unseen = unseen_decision(examination);
-  return unseen && unseen->kind == kind ? Findings{finding_of(examination, *unseen)} : Findings{};
+  return unseen && unseen->kind == kind ? Findings{unseen_finding(examination, *unseen)}
+                                        : Findings{};
 }
 
 }  // namespace ddpdoctor::detectors

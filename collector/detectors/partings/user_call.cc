@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kLongestName = 48;
 
 /// The name of the call at the end of `text`: "net.metrics.compute".
-std::string_view callee_of(std::string_view text) {
+std::string_view callee_in(std::string_view text) {
   for (const program::Call& call : program::calls_in(text)) {
     if (call.end == text.size()) {
       return call.callee;
@@ -43,7 +43,7 @@ std::string_view by_columns(std::string_view line, const model::Frame* frame) {
   const bool known = frame != nullptr && frame->column > 0 && frame->end_line == frame->line &&
                      frame->end_column > frame->column &&
                      static_cast<std::size_t>(frame->end_column) <= line.size() + 1;
-  return known ? callee_of(line.substr(static_cast<std::size_t>(frame->column) - 1,
+  return known ? callee_in(line.substr(static_cast<std::size_t>(frame->column) - 1,
                                        static_cast<std::size_t>(frame->end_column - frame->column)))
                : std::string_view();
 }

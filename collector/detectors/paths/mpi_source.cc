@@ -58,20 +58,20 @@ bool is_rank(const model::JobModel& job, const model::CallSite& site, std::strin
   return false;
 }
 
-struct Comparison {
+struct RankComparison {
   std::string_view name;
   RankTest test;
   std::string_view rest;  // the text after the number
 };
 
 /// The comparison with == or != whose operator begins at `sign`.
-std::optional<Comparison> comparison_at(std::string_view text, std::size_t sign) {
+std::optional<RankComparison> comparison_at(std::string_view text, std::size_t sign) {
   if (sign + 2 >= text.size() || text[sign + 1] != '=') {
     return std::nullopt;
   }
   std::string_view after = text.substr(sign + 2);
   after.remove_prefix(std::min(after.find_first_not_of(' '), after.size()));
-  Comparison found{
+  RankComparison found{
       .name = name_before(text, sign), .test = {.rank = 0, .equal = text[sign] == '='}, .rest = {}};
   const auto [end, error] =
       std::from_chars(after.data(), after.data() + after.size(), found.test.rank);
@@ -81,12 +81,12 @@ std::optional<Comparison> comparison_at(std::string_view text, std::size_t sign)
 }
 
 /// All comparisons with a number after the word `if`.
-std::vector<Comparison> comparisons(std::string_view text) {
+std::vector<RankComparison> comparisons(std::string_view text) {
   const std::size_t condition = text.find("if");
   const bool alone = condition != std::string_view::npos &&
                      (condition == 0 || !base::is_word(text[condition - 1])) &&
                      condition + 2 < text.size() && !base::is_word(text[condition + 2]);
-  std::vector<Comparison> out;
+  std::vector<RankComparison> out;
   for (std::size_t at = alone ? condition : text.size(); at < text.size(); ++at) {
     if (text[at] == '=' || text[at] == '!') {
       if (const auto found = comparison_at(text, at)) {
@@ -124,7 +124,7 @@ std::optional<model::Rank> sent_away_at(const model::JobModel& job, const model:
   const auto next = model::source_line(job, site.file, line + 1);
   const bool goes = leaves(*text) || (next && line + 1 < site.line && leaves(*next));
   const bool negated = text->find("!(") != text->npos || text->find("if not ") != text->npos;
-  for (const Comparison& one : comparisons(*text)) {
+  for (const RankComparison& one : comparisons(*text)) {
     const bool equal = one.test.equal != negated;
     const bool guards = line >= site.line - 1 && !equal;
     if (is_rank(job, site, one.name) && ((equal && goes) || (guards && !goes))) {
@@ -168,7 +168,7 @@ bool is_collective(std::string_view name) {
 }  // namespace
 
 std::optional<RankTest> rank_test(std::string_view text) {
-  const std::vector<Comparison> all = comparisons(text);
+  const std::vector<RankComparison> all = comparisons(text);
   return all.size() == 1 && !has_more_conditions(text) ? std::optional(all.front().test)
                                                        : std::nullopt;
 }

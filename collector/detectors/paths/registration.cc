@@ -35,8 +35,8 @@ std::string_view registered_name(std::string_view qualified) {
   return dot == qualified.npos ? std::string_view() : qualified.substr(0, dot);
 }
 
-Branch branch_at(const std::string& file, int line, const std::string& function,
-                 std::string condition, const model::CallSite& guarded) {
+Branch registering_branch(const std::string& file, int line, const std::string& function,
+                          std::string condition, const model::CallSite& guarded) {
   return {.where = {.file = file, .line = line, .function = function},
           .condition = std::move(condition),
           .on = Dependence::kRank,
@@ -52,11 +52,11 @@ std::optional<Branch> rank_test_at(const model::JobModel& job, const std::string
   if (!condition.empty() &&
       dependence_of(job, lines, {.line = line, .text = {}, .condition = condition}) ==
           Dependence::kRank) {
-    return branch_at(file, line, function, condition, guarded);
+    return registering_branch(file, line, function, condition, guarded);
   }
   for (const Block& block : program::deciding_branches(lines, line)) {
     if (!is_loop(block) && dependence_of(job, lines, block) == Dependence::kRank) {
-      return branch_at(file, block.line, function, block.condition, guarded);
+      return registering_branch(file, block.line, function, block.condition, guarded);
     }
   }
   return std::nullopt;
@@ -125,7 +125,8 @@ std::optional<Branch> wrapped_for_ranks(const model::JobModel& job, const model:
   for (const auto& [file, lines] : job.sources) {
     for (const program::Wrapping& one : program::wrappings_of(lines, name)) {
       if (program::lets_ranks_in_by_attribute(program::last_name(one.callee))) {
-        return branch_at(file, one.line, function_around(lines, one.line), one.statement, site);
+        return registering_branch(file, one.line, function_around(lines, one.line), one.statement,
+                                  site);
       }
     }
   }

@@ -16,11 +16,6 @@ namespace {
 
 using model::JobModel;
 
-std::string text(const Cursor& in, std::string_view key) {
-  const Cursor field = in[key];
-  return field.text().value_or("");
-}
-
 model::CallState read_state(const Cursor& in) {
   const auto name = in.text();
   if (!name) {

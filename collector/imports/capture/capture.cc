@@ -27,11 +27,6 @@ namespace {
 using model::JobModel;
 using nlohmann::json;
 
-std::string text(const Cursor& in, std::string_view key) {
-  const Cursor field = in[key];
-  return field.text().value_or("");
-}
-
 std::vector<model::Rank> ranks(const Cursor& in) {
   std::vector<model::Rank> out;
   for (const std::int64_t rank : in.wholes(0, kMaxRank).value_or(std::vector<std::int64_t>())) {

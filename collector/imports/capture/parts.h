@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -37,6 +38,12 @@ nlohmann::ordered_json write_process(const model::Process& process);
 
 /// Adds the calls of "collectives"; counts calls without a known group or rank in the coverage.
 void read_collectives(const Cursor& in, model::JobModel& out);
+
+/// The text of a field; empty if there is none.
+inline std::string text(const Cursor& in, std::string_view key) {
+  const Cursor field = in[key];
+  return field.text().value_or("");
+}
 
 std::optional<model::Rank> read_rank(const Cursor& in);
 model::CallSite read_call_site(const Cursor& in);

@@ -33,11 +33,6 @@ int line_number(const Cursor& in, std::string_view key) {
   return static_cast<int>(field.whole(0, kMaxLine).value_or(0));
 }
 
-std::string text(const Cursor& in, std::string_view key) {
-  const Cursor field = in[key];
-  return field.text().value_or("");
-}
-
 model::Language read_language(const Cursor& in, const model::Frame& frame) {
   const Cursor field = in["language"];
   const auto name = field.text();

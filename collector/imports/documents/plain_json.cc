@@ -15,8 +15,8 @@ namespace {
 using Kind = PlainValue::Kind;
 using nlohmann::json;
 
-constexpr std::size_t kMostBytes = std::size_t{512} << 20U;
-constexpr std::size_t kMostValues = std::size_t{1} << 26U;
+constexpr std::size_t kMostJsonBytes = std::size_t{512} << 20U;
+constexpr std::size_t kMostJsonValues = std::size_t{1} << 26U;
 
 /// Collects values; containers are filled when they end, so that each is contiguous.
 class Builder : public nlohmann::json_sax<json> {
@@ -80,7 +80,7 @@ class Builder : public nlohmann::json_sax<json> {
  private:
   bool add(PlainValue value) {
     stack_.push_back(value);
-    return stack_.size() + document_.values() <= kMostValues;
+    return stack_.size() + document_.values() <= kMostJsonValues;
   }
   bool open(Kind kind) {
     open_.push_back(stack_.size());
@@ -107,7 +107,7 @@ class Builder : public nlohmann::json_sax<json> {
 base::Result<void> read_plain_json(std::string_view text, const std::string& name,
                                    PlainDocument& out) {
   out.clear();
-  if (text.size() > kMostBytes) {
+  if (text.size() > kMostJsonBytes) {
     return base::failure(fmt::format("{} is too large: {} of JSON", name,
                                      base::bytes(static_cast<double>(text.size()))));
   }

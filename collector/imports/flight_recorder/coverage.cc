@@ -15,13 +15,8 @@ using model::CallState;
 using model::JobModel;
 using model::Rank;
 
-constexpr double kNanosecond = 1e-9;
 /// Seconds; a job that enqueued a call within this time before its dump was written may be healthy.
 constexpr double kQuietSeconds = 1;
-
-bool open(const DumpedCall& call) {
-  return !model::is_over(call.state);
-}
 
 model::RankSet ranks_without(const std::vector<Dump>& dumps, Rank world_size) {
   std::vector<Rank> out;
@@ -43,7 +38,8 @@ void judge_progress(const std::vector<Dump>& dumps, JobModel& job) {
   double quiet = std::numeric_limits<double>::infinity();
   bool waits = false;
   for (const Dump& dump : dumps) {
-    waits = waits || std::any_of(dump.calls.begin(), dump.calls.end(), open);
+    waits = waits || std::any_of(dump.calls.begin(), dump.calls.end(),
+                                 [](const DumpedCall& call) { return call.open(); });
     const double age = dump.written - static_cast<double>(dump.newest_ns) * kNanosecond;
     if (dump.newest_ns > 0 && dump.written > 0 && age >= 0) {
       quiet = std::min(quiet, age);

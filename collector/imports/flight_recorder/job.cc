@@ -26,7 +26,6 @@ using model::Rank;
 
 constexpr std::string_view kWorldGroup = "0";
 constexpr std::string_view kWorldName = "default_pg";
-constexpr double kNanosecond = 1e-9;
 constexpr std::size_t kMostCalls = 400'000;  // calls of the model, about 400 MB
 constexpr std::size_t kNewestPairs = 8;      // completed sends and receives of a rank that are kept
 
@@ -50,10 +49,6 @@ struct JoinedGroup {
   std::vector<Lane> pairs;  // sends and receives
   std::string pair_of;      // DumpedGroup::pair_of
 };
-
-bool open(const DumpedCall& call) {
-  return !model::is_over(call.state);
-}
 
 const std::vector<Rank>& members_of(const Vocabulary& vocabulary, Fingerprint print) {
   static const std::vector<Rank> kNone;
@@ -149,7 +144,7 @@ std::int64_t first_difference(std::span<const DumpedCall> lane,
                       reference[at].what == call.what;
     // One number may belong to several calls: those of a coalesced operation.
     const bool again = at > 0 && reference[at - 1].sequence == call.sequence;
-    if (open(call) || (!same && !again)) {
+    if (call.open() || (!same && !again)) {
       return call.sequence;
     }
     at += same ? 1 : 0;
@@ -276,7 +271,7 @@ void add_pairs(const JoinedGroup& group, Writer& writer) {
     const std::size_t recent = lane.calls.size() - std::min(lane.calls.size(), kNewestPairs);
     std::size_t opened = 0;
     for (std::size_t i = 0; i < lane.calls.size(); ++i) {
-      if (i >= recent || (open(lane.calls[i]) && ++opened <= kNewestPairs * kNewestPairs)) {
+      if (i >= recent || (lane.calls[i].open() && ++opened <= kNewestPairs * kNewestPairs)) {
         writer.add(lane.calls[i], lane.dump->rank, group);
       }
     }

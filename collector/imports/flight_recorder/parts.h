@@ -26,6 +26,8 @@ Fingerprint fingerprint(std::uint64_t number, Fingerprint seed);
 
 inline constexpr std::uint32_t kNoGroup = UINT32_MAX;
 
+inline constexpr double kNanosecond = 1e-9;  // in seconds
+
 /// One entry of a dump.
 struct DumpedCall {
   std::int64_t sequence = 0;
@@ -34,6 +36,10 @@ struct DumpedCall {
   std::uint32_t group = 0;  // index in Dump::groups
   model::CallState state = model::CallState::kUnknown;
   bool point_to_point = false;
+
+  [[nodiscard]] bool open() const {
+    return !model::is_over(state);
+  }
 };
 
 /// A process group as seen by one rank.

@@ -21,7 +21,7 @@ namespace {
 
 using model::Rank;
 
-constexpr std::size_t kMostRanks = 70'000;
+constexpr std::size_t kMostHorovodRanks = 70'000;
 
 /// The operation in "allreduce.conv1.weight" or "HorovodBroadcast_dense_kernel_0".
 std::string operation_named(std::string_view tensor) {
@@ -46,7 +46,7 @@ struct Stall {
   void add(std::string_view ranks, std::string_view tensor) {
     for (const std::string_view part : base::split(ranks, ',')) {
       const auto rank = number_of(base::trim(part), kMaxRank);
-      if (rank && missing.size() < kMostRanks) {
+      if (rank && missing.size() < kMostHorovodRanks) {
         missing.insert(static_cast<Rank>(*rank));
       }
     }
@@ -54,7 +54,7 @@ struct Stall {
   }
 };
 
-class Reading {
+class StallReading {
  public:
   void read(const model::LogLine& line) {
     const std::string_view text = base::trim(line.text);
@@ -95,7 +95,7 @@ class Reading {
     std::string_view rest = text;
     const auto rank = take_number(rest, kMaxRank);
     const bool one = rank && take_prefix(rest, ": [");
-    if (one && newest_.missing.size() < kMostRanks) {
+    if (one && newest_.missing.size() < kMostHorovodRanks) {
       newest_.add(text.substr(0, text.find(':')), rest);
     }
     return one;
@@ -113,7 +113,7 @@ void read_horovod_text(std::string_view log, model::JobModel& job) {
   if (log.find("broadcasted by subset of ranks") == log.npos || !job.collectives.empty()) {
     return;
   }
-  Reading reading;
+  StallReading reading;
   for (const std::string_view raw : base::split(log, '\n')) {
     reading.read(model::read_log_line(raw.substr(0, 65'536)));
   }

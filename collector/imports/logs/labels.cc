@@ -19,11 +19,11 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kLongestLine = 65'536;
+constexpr std::size_t kLongestLabelledLine = 65'536;
 constexpr std::size_t kLongestHost = 64;
 constexpr std::size_t kMostHosts = 4096;
 constexpr std::size_t kLeastLines = 4;  // lines of each container
-constexpr std::size_t kMostNamed = 8;   // hosts that a warning names
+constexpr std::size_t kMostLabels = 8;  // hosts that a warning names
 
 /// A launcher's own messages have no rank label.
 bool is_of_launcher(std::string_view line) {
@@ -40,7 +40,7 @@ bool numbered_lines(const std::vector<std::string_view>& lines, char open, char 
   std::size_t all = 0;
   std::set<std::int64_t> numbers;
   for (std::string_view line : lines) {
-    line = model::read_log_line(line.substr(0, kLongestLine)).text;
+    line = model::read_log_line(line.substr(0, kLongestLabelledLine)).text;
     all += base::trim(line).empty() || is_of_launcher(line) ? 0 : 1;
     line = line.substr(std::min(line.find_first_not_of(' '), line.size()));
     if (open != 0 && !take_prefix(line, std::string_view(&open, 1))) {
@@ -66,9 +66,9 @@ std::string with_numbers_as_ranks(std::string_view text) {
   std::string out;
   out.reserve(text.size() + lines.size() * 8);
   for (std::string_view line : lines) {
-    std::string_view rest = model::read_log_line(line.substr(0, kLongestLine)).text;
+    std::string_view rest = model::read_log_line(line.substr(0, kLongestLabelledLine)).text;
     const auto prefix = line.substr(0, static_cast<std::size_t>(rest.data() - line.data()));
-    const bool whole = line.size() <= kLongestLine;
+    const bool whole = line.size() <= kLongestLabelledLine;
     rest = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
     take_prefix(rest, bracketed ? "[" : "");
     const auto number = take_number(rest, model::kMaxWorldSize - 1);
@@ -266,7 +266,7 @@ std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& line
 bool names_ranks(const std::vector<std::string_view>& lines) {
   return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
     const Tag tag = tag_of(line);
-    line = (tag.name.empty() ? line : tag.rest).substr(0, kLongestLine);
+    line = (tag.name.empty() ? line : tag.rest).substr(0, kLongestLabelledLine);
     return model::read_log_line(line).rank.has_value() ||
            line.find("torch/distributed/run.py") != line.npos ||
            line.find("torch/distributed/elastic") != line.npos;
@@ -280,14 +280,14 @@ Labels with_hosts_as_ranks(const std::vector<std::string_view>& lines,
   const bool named = hosts.size() == 1 || names_ranks(lines);
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     ranks.emplace(hosts[i], i);
-    if (!named && i < kMostNamed) {
+    if (!named && i < kMostLabels) {
       out.warning += fmt::format("{}rank {} is {}", i == 0 ? ": " : ", ", i, hosts[i]);
     }
   }
   for (const std::string_view line : lines) {
     const Tag tag = tag_of(line);
     const auto rank = ranks.find(tag.name);
-    if (rank == ranks.end() || line.size() > kLongestLine) {
+    if (rank == ranks.end() || line.size() > kLongestLabelledLine) {
       out.text += line;
     } else {
       out.text +=

@@ -31,7 +31,7 @@ constexpr std::size_t kMostFailures = 70'000;
 constexpr int kTerminated = 15;
 
 /// "exitcode  : -9 (pid: 12345)" → "-9 (pid: 12345)" for "exitcode".
-std::optional<std::string_view> field(std::string_view line, std::string_view name) {
+std::optional<std::string_view> field_of_line(std::string_view line, std::string_view name) {
   line = base::trim(line);
   if (!take_prefix(line, name)) {
     return std::nullopt;
@@ -48,14 +48,14 @@ model::Exit exit_of(std::string_view text) {
 }
 
 void read_field(std::string_view line, model::Process& process) {
-  if (const auto host = field(line, "host")) {
+  if (const auto host = field_of_line(line, "host")) {
     process.host = base::elide(*host, 256);
-  } else if (const auto rank = field(line, "rank")) {
+  } else if (const auto rank = field_of_line(line, "rank")) {
     std::string_view text = *rank;
     if (const auto number = take_number(text, kMaxRank)) {
       process.rank = static_cast<model::Rank>(*number);
     }
-  } else if (const auto code = field(line, "exitcode")) {
+  } else if (const auto code = field_of_line(line, "exitcode")) {
     process.exit = exit_of(*code);
     process.pid = pid_of(between(*code, "(pid: ", ")").value_or("")).value_or(0);
   }

@@ -11,7 +11,7 @@ namespace ddpdoctor::imports {
 namespace {
 
 /// "#3  0x00007f267bb278ec     clone3 - 1 - /usr/lib/libc.so.6".
-std::optional<model::Frame> frame_of(std::string_view line) {
+std::optional<model::Frame> eu_stack_frame(std::string_view line) {
   line = base::trim(line);
   if (!take_prefix(line, "#") || !take_number(line, 1'000'000)) {
     return std::nullopt;
@@ -77,7 +77,7 @@ bool read_eu_stack(Lines& lines, std::vector<StackDump>& out) {
     const std::string_view line = lines.peek();
     if (const auto tid = thread_of(line)) {
       thread = add_thread(dump, *tid, "");
-    } else if (auto frame = thread == nullptr ? std::nullopt : frame_of(line)) {
+    } else if (auto frame = thread == nullptr ? std::nullopt : eu_stack_frame(line)) {
       add_frame(*thread, std::move(*frame));
     } else if (thread != nullptr && !thread->frames.empty() && line.starts_with("    ")) {
       read_source(line, thread->frames.back());

@@ -16,10 +16,10 @@ namespace ddpdoctor::imports {
 namespace {
 
 constexpr std::string_view kEval = "_PyEval_EvalFrame";
-constexpr std::size_t kMostContinued = 16;    // continuation lines of one frame
-constexpr std::size_t kMostInterjected = 32;  // foreign lines between two threads
+constexpr std::size_t kMostContinued = 16;         // continuation lines of one frame
+constexpr std::size_t kMostInterjectedInGdb = 32;  // foreign lines between two threads
 
-struct Heading {
+struct GdbHeading {
   std::int64_t number = 0;  // gdb's own number; 1 = the first thread of the process
   pid_t tid = 0;
   std::string_view name;
@@ -27,7 +27,7 @@ struct Heading {
 
 /// `Thread 2 (Thread 0x7f26f71336c0 (LWP 18823) "python"):`, `Thread 1 (LWP 7):`; the colon is
 /// optional, because copies may lack it.
-std::optional<Heading> thread_heading(std::string_view line) {
+std::optional<GdbHeading> gdb_heading(std::string_view line) {
   if (!take_prefix(line, "Thread ")) {
     return std::nullopt;
   }
@@ -38,7 +38,7 @@ std::optional<Heading> thread_heading(std::string_view line) {
   }
   const std::size_t light = line.find("LWP ");
   const std::size_t start = light == line.npos ? line.find("process ") : light + 4;
-  Heading out{.number = *number, .tid = 0, .name = between(line, "\"", "\"").value_or("")};
+  GdbHeading out{.number = *number, .tid = 0, .name = between(line, "\"", "\"").value_or("")};
   if (start != std::string_view::npos && start < line.size()) {
     std::string_view rest = line.substr(start);
     take_prefix(rest, "process ");
@@ -213,7 +213,7 @@ bool is_remark(std::string_view line) {
                      [line](std::string_view remark) { return line.starts_with(remark); });
 }
 
-model::Thread* thread_for(const Heading& heading, StackDump& dump) {
+model::Thread* thread_for(const GdbHeading& heading, StackDump& dump) {
   auto& threads = dump.process.threads;
   const auto known = std::find_if(threads.begin(), threads.end(), [&heading](const auto& thread) {
     return heading.tid != 0 && thread.tid == heading.tid;
@@ -229,10 +229,10 @@ bool has_thread(const StackDump& dump, pid_t tid) {
 
 /// The line at the cursor is not gdb's, but the next thread belongs to the same process: its number
 /// is the next, or it is known. As a separate process it would be a rank that does not exist.
-bool is_interjected(Lines ahead, const Numbering& numbering, const StackDump& dump) {
-  for (std::size_t i = 0; i < kMostInterjected && !ahead.done(); ++i) {
+bool is_interjected_in_gdb(Lines ahead, const Numbering& numbering, const StackDump& dump) {
+  for (std::size_t i = 0; i < kMostInterjectedInGdb && !ahead.done(); ++i) {
     const std::string_view line = ahead.take();
-    if (const auto heading = thread_heading(line)) {
+    if (const auto heading = gdb_heading(line)) {
       return numbering.goes_on_with(heading->number) || has_thread(dump, heading->tid);
     }
     if (process_named(line) || rank_in_line(line)) {
@@ -248,7 +248,7 @@ void read_process(Lines& lines, StackDump& dump) {
   model::Thread* thread = nullptr;
   while (!lines.done()) {
     const std::string_view line = lines.peek();
-    if (const auto heading = thread_heading(line)) {
+    if (const auto heading = gdb_heading(line)) {
       // The same numbers again are py-bt after bt, if the threads are the same.
       if (numbering.begins_anew(heading->number) && !has_thread(dump, heading->tid)) {
         return;
@@ -266,7 +266,7 @@ void read_process(Lines& lines, StackDump& dump) {
       lines.take();
       return;
     } else if (is_remark(line) || base::trim(line).empty() ||
-               is_interjected(lines, numbering, dump)) {
+               is_interjected_in_gdb(lines, numbering, dump)) {
       lines.take();
     } else {
       return;
@@ -311,7 +311,7 @@ bool is_bare_backtrace(std::string_view head) {
 
 bool read_gdb(Lines& lines, std::vector<StackDump>& out) {
   const bool bare = begins_bare_bt(lines);
-  if (out.size() >= kMostDumps || (!bare && !thread_heading(lines.peek()))) {
+  if (out.size() >= kMostDumps || (!bare && !gdb_heading(lines.peek()))) {
     return false;
   }
   StackDump dump = new_dump();

@@ -22,7 +22,7 @@ bool is_native_file(std::string_view file) {
 }
 
 /// "    all_reduce (torch/distributed/distributed_c10d.py:3252)", "    clone3 (libc.so.6)".
-std::optional<model::Frame> frame_of(std::string_view line) {
+std::optional<model::Frame> py_spy_frame(std::string_view line) {
   line = base::trim(line);
   const std::size_t open = line.rfind(" (");
   if (open == std::string_view::npos || !line.ends_with(')')) {
@@ -87,7 +87,7 @@ bool is_heading(std::string_view text) {
 }
 
 /// "Python v3.11.7 (/usr/bin/python3.11)", "Parent Process 20159: torchrun …".
-bool read_about(std::string_view line, StackDump& dump) {
+bool read_about_line(std::string_view line, StackDump& dump) {
   if (take_prefix(line, "Python v")) {
     dump.process.python_version = base::elide(line.substr(0, line.find(' ')), 32);
     if (const auto exe = between(line, "(", ")")) {
@@ -119,7 +119,7 @@ bool begins(std::string_view line, StackDump& dump) {
 }
 
 /// Column of the first character of the text; some terminals and editors copy tabs.
-std::size_t indentation(std::string_view line) {
+std::size_t indentation_of(std::string_view line) {
   std::size_t columns = 0;
   for (const char c : line.substr(0, std::min(line.find_first_not_of(" \t"), line.size()))) {
     columns += c == '\t' ? 4 : 1;
@@ -142,19 +142,19 @@ bool read_line(std::string_view line, StackDump& dump, model::Thread*& thread, R
     thread = begin_thread(line, dump);
     return thread != nullptr;
   }
-  if (thread == nullptr || indentation(line) < 4) {
-    return line.empty() || read_about(line, dump);
+  if (thread == nullptr || indentation_of(line) < 4) {
+    return line.empty() || read_about_line(line, dump);
   }
   if (is_heading(base::trim(line))) {
     return true;
   }
-  if (indentation(line) >= 12) {
+  if (indentation_of(line) >= 12) {
     if (!thread->frames.empty()) {
       take_local(thread->frames.back(), line, claim);
     }
     return true;
   }
-  auto frame = frame_of(line);
+  auto frame = py_spy_frame(line);
   return !frame || add_frame(*thread, std::move(*frame));
 }
 

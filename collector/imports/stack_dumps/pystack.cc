@@ -20,7 +20,7 @@ constexpr std::string_view kCore = "Core file information:";
 constexpr std::size_t kNearHeading = 3;       // lines from a heading to its stacks
 constexpr std::size_t kMostInterjected = 32;  // foreign lines between two threads
 
-struct Reading {
+struct PystackReading {
   StackDump dump = new_dump();
   RankClaim claim = {};
   bool has_main = false;
@@ -28,7 +28,7 @@ struct Reading {
 };
 
 /// `(Python) File "train.py", line 29, in main`; `(C) File "???", line 0, in f (/usr/lib/x.so)`.
-std::optional<model::Frame> frame_of(std::string_view line) {
+std::optional<model::Frame> pystack_frame(std::string_view line) {
   line = base::trim(line);
   if (take_prefix(line, "(Python) ")) {
     return python_frame(line);
@@ -60,7 +60,8 @@ bool ends_thread(std::string_view line) {
 }
 
 /// A source line below its frame, or a local below a heading.
-void read_detail(std::string_view line, bool& in_locals, model::Thread& thread, Reading& reading) {
+void read_detail(std::string_view line, bool& in_locals, model::Thread& thread,
+                 PystackReading& reading) {
   const std::string_view text = base::trim(line);
   if (text == "Arguments:" || text == "Locals:") {
     in_locals = true;
@@ -87,12 +88,12 @@ bool stands_outside(const Lines& lines, bool in_locals) {
   return !in_locals;
 }
 
-void read_frames(Lines& lines, model::Thread& thread, Reading& reading) {
+void read_pystack_frames(Lines& lines, model::Thread& thread, PystackReading& reading) {
   bool in_locals = false;
   while (!lines.done() && !lines.peek().empty() && !ends_thread(lines.peek()) &&
          !stands_outside(lines, in_locals)) {
     const std::string_view line = lines.take();
-    if (auto frame = frame_of(line)) {
+    if (auto frame = pystack_frame(line)) {
       in_locals = false;
       add_frame(thread, std::move(*frame));
     } else if (!thread.frames.empty()) {
@@ -103,7 +104,7 @@ void read_frames(Lines& lines, model::Thread& thread, Reading& reading) {
 }
 
 /// `Traceback for thread 20163 (python) [Has the GIL] (most recent call last):`.
-bool begins(std::string_view line, model::Thread& thread) {
+bool begins_thread(std::string_view line, model::Thread& thread) {
   if (!take_prefix(line, kTraceback) || line.find("(most recent call last)") == line.npos) {
     return false;
   }
@@ -132,7 +133,7 @@ bool is_main(const model::Thread& thread) {
   return outermost != thread.frames.rend() && outermost->function != "_bootstrap";
 }
 
-int signal_of(std::string_view name) {
+int signal_by_name(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, int>, 8> kNames = {{{"SIGILL", 4},
                                                                        {"SIGABRT", 6},
                                                                        {"SIGBUS", 7},
@@ -147,7 +148,7 @@ int signal_of(std::string_view name) {
 }
 
 /// Reads what `pystack core` writes before the stacks.
-void read_core(Lines& lines, Reading& reading) {
+void read_core(Lines& lines, PystackReading& reading) {
   reading.from_core = true;
   while (!lines.done() && !lines.peek().starts_with(kTraceback)) {
     std::string_view line = base::trim(lines.take());
@@ -157,7 +158,7 @@ void read_core(Lines& lines, Reading& reading) {
       reading.dump.process.command = words_of(line.substr(at + 11));
     } else if (const std::size_t name = line.find("receiving signal ");
                name != std::string_view::npos) {
-      if (const int signal = signal_of(line.substr(name + 17)); signal != 0) {
+      if (const int signal = signal_by_name(line.substr(name + 17)); signal != 0) {
         reading.dump.process.exit = model::Exit{.status = {}, .signal = signal};
       }
     }
@@ -166,7 +167,7 @@ void read_core(Lines& lines, Reading& reading) {
 
 /// The line at the cursor is not pystack's, but the next thread belongs to the same process, whose
 /// main thread has not followed yet. As a separate process it would be a rank that does not exist.
-bool is_interjected(Lines ahead, const Reading& reading) {
+bool is_interjected(Lines ahead, const PystackReading& reading) {
   for (std::size_t i = 0; i < kMostInterjected && !ahead.done() && !reading.has_main; ++i) {
     const std::string_view line = ahead.take();
     if (line.starts_with(kTraceback) || line.starts_with(kEmpty)) {
@@ -180,14 +181,14 @@ bool is_interjected(Lines ahead, const Reading& reading) {
 }
 
 /// Reads the thread at the cursor; false if it belongs to another process.
-bool read_thread(Lines& lines, Reading& reading) {
+bool read_pystack_thread(Lines& lines, PystackReading& reading) {
   Lines ahead = lines;
   model::Thread thread;
-  if (!begins(ahead.take(), thread)) {
+  if (!begins_thread(ahead.take(), thread)) {
     return false;
   }
   const RankClaim claim = reading.claim;
-  read_frames(ahead, thread, reading);
+  read_pystack_frames(ahead, thread, reading);
   if (reading.has_main && runs_python(thread)) {
     reading.claim = claim;  // the locals just read belong to the next process
     return false;
@@ -200,7 +201,7 @@ bool read_thread(Lines& lines, Reading& reading) {
   return true;
 }
 
-void finish(Reading& reading, std::vector<StackDump>& out) {
+void finish(PystackReading& reading, std::vector<StackDump>& out) {
   StackDump& dump = reading.dump;
   const auto main = std::find_if(dump.process.threads.begin(), dump.process.threads.end(), is_main);
   if (dump.process.pid == 0 && main != dump.process.threads.end()) {
@@ -218,7 +219,7 @@ bool read_pystack(Lines& lines, std::vector<StackDump>& out) {
   if (out.size() >= kMostDumps || (!core && !lines.peek().starts_with(kTraceback))) {
     return false;
   }
-  Reading reading;
+  PystackReading reading;
   if (core) {
     lines.take();
     read_core(lines, reading);
@@ -227,7 +228,7 @@ bool read_pystack(Lines& lines, std::vector<StackDump>& out) {
     if (lines.peek().empty() || lines.peek().starts_with(kEmpty) ||
         is_interjected(lines, reading)) {
       lines.take();
-    } else if (!read_thread(lines, reading)) {
+    } else if (!read_pystack_thread(lines, reading)) {
       break;
     }
   }

@@ -19,7 +19,7 @@ bool registers_backend(const program::SourceText& lines) {
                      [](const auto& one) { return one.second.starts_with("torch.distributed"); });
 }
 
-void mark(Thread& thread, const std::set<std::string>& files) {
+void mark_thread(Thread& thread, const std::set<std::string>& files) {
   bool called = false;  // called by the program, outside the frame
   for (auto frame = thread.frames.rbegin(); frame != thread.frames.rend(); ++frame) {
     const bool user = frame->language == Language::kPython && is_user_file(frame->file);
@@ -44,7 +44,7 @@ void mark_backends(JobModel& job) {
     for (Process& process : observation.processes) {
       for (Thread& thread : process.threads) {
         if (!files.empty()) {
-          mark(thread, files);
+          mark_thread(thread, files);
         }
       }
     }

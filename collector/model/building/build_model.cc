@@ -281,7 +281,7 @@ std::vector<TorchWitness> witnesses(const JobModel& job, const std::vector<Look>
   return out;
 }
 
-std::pair<std::int64_t, std::ptrdiff_t> mark(const stacks::TorchState& state) {
+std::pair<std::int64_t, std::ptrdiff_t> torch_mark(const stacks::TorchState& state) {
   const auto completed = std::count_if(state.records.begin(), state.records.end(),
                                        [](const auto& record) { return record.completed; });
   return {state.records.empty() ? -1 : state.records.back().id, completed};
@@ -297,7 +297,7 @@ bool collectives_advanced(const std::vector<Look>& looks) {
       looks.back().stacks.begin(), looks.back().stacks.end(), [&before](const auto& now) {
         const stacks::ProcessStacks* then = stacks_of(before, now.pid);
         return then != nullptr && then->torch && now.torch && then->torch->recorder_read &&
-               now.torch->recorder_read && mark(*then->torch) != mark(*now.torch);
+               now.torch->recorder_read && torch_mark(*then->torch) != torch_mark(*now.torch);
       });
 }
 

@@ -30,7 +30,7 @@ std::map<std::string, std::set<int>> local_communicators(const Recording& record
 }
 
 /// The thread that made the last call for a device; 0 = none.
-pid_t thread_of(const Recording& recording, int device) {
+pid_t launching_thread(const Recording& recording, int device) {
   const auto last = std::find_if(recording.calls.rbegin(), recording.calls.rend(),
                                  [&](const sources::RecordedCall& call) {
                                    return call.group < recording.groups.size() &&
@@ -44,8 +44,8 @@ pid_t thread_of(const Recording& recording, int device) {
 Recording of_device(const Recording& recording, int device, const std::set<int>& devices) {
   Recording one = recording;
   for (const int other : devices) {
-    const pid_t thread = thread_of(recording, other);
-    if (thread != thread_of(recording, device)) {
+    const pid_t thread = launching_thread(recording, other);
+    if (thread != launching_thread(recording, device)) {
       one.threads_of_others.push_back(thread);
     }
   }

@@ -19,7 +19,7 @@ using sources::Recording;
 /// and whether all are running or all have exited.
 using Key = std::tuple<pid_t, int, bool>;
 
-struct Group {
+struct Neighbours {
   std::vector<const Recording*> members;
   std::map<Rank, int> times;  // number of processes per rank
   bool failed = false;
@@ -36,7 +36,7 @@ struct Group {
   }
 };
 
-using Groups = std::map<Key, Group>;
+using Groups = std::map<Key, Neighbours>;
 
 class Parting {
  public:
@@ -63,7 +63,7 @@ class Parting {
         return {};
       }
       const bool alive = alive_.contains(recording.pid);
-      Group& group =
+      Neighbours& group =
           groups[{by_launcher ? recording.ppid : 0, *recording.world_size, by_life && alive}];
       group.members.push_back(&recording);
       ++group.times[*recording.rank];
@@ -76,7 +76,7 @@ class Parting {
     return all ? groups : Groups{};
   }
 
-  [[nodiscard]] bool is_alive(const Group& group) const {
+  [[nodiscard]] bool is_alive(const Neighbours& group) const {
     return std::any_of(group.members.begin(), group.members.end(),
                        [this](const Recording* one) { return alive_.contains(one->pid); });
   }
@@ -107,7 +107,7 @@ Groups parted(const Parting& parting) {
 }
 
 /// Sort key: the job that is diagnosed comes first.
-std::tuple<bool, bool, double> importance(const Parting& parting, const Group& group) {
+std::tuple<bool, bool, double> importance(const Parting& parting, const Neighbours& group) {
   return {!parting.is_alive(group), !group.failed, -group.last_end};
 }
 

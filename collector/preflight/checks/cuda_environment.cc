@@ -9,7 +9,7 @@
 #include "collector/preflight/check.h"
 #include "collector/sources/processes/proc_file.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::cuda_environment {
 namespace {
 
 /// How CUDA reads the list: everything before the first entry that is not a device.
@@ -104,8 +104,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check cuda_environment;
-const Check cuda_environment{
-    .name = "cuda-environment", .title = "GPUs and CUDA's variables", .look = look};
+extern const Check check;
+const Check check{.name = "cuda-environment", .title = "GPUs and CUDA's variables", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::cuda_environment

@@ -9,7 +9,7 @@
 #include "collector/preflight/addresses.h"
 #include "collector/preflight/check.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::host_name_resolves {
 namespace {
 
 Remarks look(const Setting& setting) {
@@ -49,7 +49,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check host_name_resolves;
-const Check host_name_resolves{.name = "host-name", .title = "This machine's name", .look = look};
+extern const Check check;
+const Check check{.name = "host-name", .title = "This machine's name", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::host_name_resolves

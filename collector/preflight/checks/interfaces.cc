@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "collector/preflight/check.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::interfaces {
 namespace {
 
 bool is_up(const Setting& setting, const std::string& name) {
@@ -82,8 +82,8 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check interfaces;
-const Check interfaces{
+extern const Check check;
+const Check check{
     .name = "interfaces", .title = "Network interfaces that variables name", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::interfaces

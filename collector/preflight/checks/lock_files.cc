@@ -12,7 +12,7 @@
 #include "collector/sources/files/file_users.h"
 #include "collector/sources/processes/process_table.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::lock_files {
 namespace {
 
 constexpr int kDeepest = 6;
@@ -123,7 +123,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check lock_files;
-const Check lock_files{.name = "lock-files", .title = "Lock files of earlier jobs", .look = look};
+extern const Check check;
+const Check check{.name = "lock-files", .title = "Lock files of earlier jobs", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::lock_files

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "collector/preflight/check.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::locked_memory {
 namespace {
 
 constexpr std::uint64_t kEnough = std::uint64_t{1} << 30U;
@@ -29,8 +29,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check locked_memory;
-const Check locked_memory{
-    .name = "locked-memory", .title = "Pinned memory for InfiniBand", .look = look};
+extern const Check check;
+const Check check{.name = "locked-memory", .title = "Pinned memory for InfiniBand", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::locked_memory

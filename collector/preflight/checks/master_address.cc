@@ -8,7 +8,7 @@
 #include "collector/preflight/addresses.h"
 #include "collector/preflight/check.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::master_address {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{1500};
@@ -84,8 +84,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check master_address;
-const Check master_address{
-    .name = "master-address", .title = "Address of the rendezvous", .look = look};
+extern const Check check;
+const Check check{.name = "master-address", .title = "Address of the rendezvous", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::master_address

@@ -15,7 +15,7 @@
 #include "collector/sources/network/sockets.h"
 #include "collector/sources/processes/process_table.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::master_port {
 namespace {
 
 constexpr int kPrivileged = 1024;
@@ -87,7 +87,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check master_port;
-const Check master_port{.name = "master-port", .title = "Port of the rendezvous", .look = look};
+extern const Check check;
+const Check check{.name = "master-port", .title = "Port of the rendezvous", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::master_port

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "collector/preflight/check.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::memory_limit {
 namespace {
 
 constexpr double kOfAProcess =
@@ -37,8 +37,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check memory_limit;
-const Check memory_limit{
-    .name = "memory-limit", .title = "Memory limit of the container", .look = look};
+extern const Check check;
+const Check check{.name = "memory-limit", .title = "Memory limit of the container", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::memory_limit

@@ -8,7 +8,7 @@
 #include "collector/preflight/check.h"
 #include "collector/sources/processes/proc_file.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::nccl_environment {
 namespace {
 
 struct Rule {
@@ -118,8 +118,8 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check nccl_environment;
-const Check nccl_environment{
+extern const Check check;
+const Check check{
     .name = "nccl-environment", .title = "NCCL's and torch's variables", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::nccl_environment

@@ -10,7 +10,7 @@
 #include "collector/sources/processes/access.h"
 #include "collector/sources/processes/proc_file.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::observation {
 namespace {
 
 constexpr unsigned kPtraceCapability = 19;  // CAP_SYS_PTRACE, linux/capability.h
@@ -67,8 +67,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check observation;
-const Check observation{
-    .name = "observation", .title = "Permission to inspect the job", .look = look};
+extern const Check check;
+const Check check{.name = "observation", .title = "Permission to inspect the job", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::observation

@@ -5,7 +5,7 @@
 
 #include "collector/preflight/check.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::open_files {
 namespace {
 
 constexpr std::uint64_t kOfAProcess =
@@ -47,7 +47,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check open_files;
-const Check open_files{.name = "open-files", .title = "Limit of open files", .look = look};
+extern const Check check;
+const Check check{.name = "open-files", .title = "Limit of open files", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::open_files

@@ -7,7 +7,7 @@
 
 #include "collector/preflight/check.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::process_limit {
 namespace {
 
 constexpr std::uint64_t kThreadsOfARank =
@@ -52,8 +52,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check process_limit;
-const Check process_limit{
-    .name = "process-limit", .title = "Limit of processes and threads", .look = look};
+extern const Check check;
+const Check check{.name = "process-limit", .title = "Limit of processes and threads", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::process_limit

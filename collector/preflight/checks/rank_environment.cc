@@ -8,7 +8,7 @@
 #include "collector/preflight/check.h"
 #include "collector/sources/processes/proc_file.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::rank_environment {
 namespace {
 
 constexpr std::array<const char*, 4> kWanted{"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
@@ -56,8 +56,8 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check rank_environment;
-const Check rank_environment{
+extern const Check check;
+const Check check{
     .name = "rank-environment", .title = "Rank variables in this shell", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::rank_environment

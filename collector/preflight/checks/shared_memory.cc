@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "collector/preflight/check.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::shared_memory {
 namespace {
 
 constexpr double kPrefetch = 2;  // torch's default prefetch_factor: batches in transfer per worker
@@ -58,8 +58,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check shared_memory;
-const Check shared_memory{
-    .name = "shared-memory", .title = "Shared memory for batches", .look = look};
+extern const Check check;
+const Check check{.name = "shared-memory", .title = "Shared memory for batches", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::shared_memory

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "collector/preflight/check.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::start_method {
 namespace {
 
 /// The first line, other than a comment, that contains one of the marks; 0 = none.
@@ -83,8 +83,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check start_method;
-const Check start_method{
-    .name = "start-method", .title = "How the script starts processes", .look = look};
+extern const Check check;
+const Check check{.name = "start-method", .title = "How the script starts processes", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::start_method

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "collector/preflight/check.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::temporary_folder {
 namespace {
 
 constexpr std::size_t kLongestSocketPath = 107;  // bytes of sun_path without the final NUL
@@ -46,8 +46,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check temporary_folder;
-const Check temporary_folder{
-    .name = "temporary-folder", .title = "Folder for temporary files", .look = look};
+extern const Check check;
+const Check check{.name = "temporary-folder", .title = "Folder for temporary files", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::temporary_folder

@@ -6,7 +6,7 @@
 #include "collector/preflight/check.h"
 #include "collector/sources/processes/proc_file.h"
 
-namespace ddpdoctor::preflight {
+namespace ddpdoctor::preflight::threads {
 namespace {
 
 Remarks judge_value(const Setting& setting, const std::string& value) {
@@ -51,7 +51,7 @@ Remarks look(const Setting& setting) {
 
 }  // namespace
 
-extern const Check threads;
-const Check threads{.name = "threads", .title = "Threads of each rank", .look = look};
+extern const Check check;
+const Check check{.name = "threads", .title = "Threads of each rank", .look = look};
 
-}  // namespace ddpdoctor::preflight
+}  // namespace ddpdoctor::preflight::threads

@@ -18,7 +18,7 @@ constexpr auto kHolds = CallDoes::kHoldsGradients;
 constexpr auto kFrees = CallDoes::kFreesOfGradients;
 
 // module, owner, name, what it does, the first collective
-constexpr auto kRows = std::to_array<CallRow>({
+constexpr auto kCallRows = std::to_array<CallRow>({
     {"torch.distributed", "", "all_reduce", kAgrees, "all_reduce"},
     {"torch.distributed", "", "all_reduce_coalesced", kAgrees, "all_reduce"},
     {"torch.distributed", "", "broadcast", kAgrees, "broadcast"},
@@ -205,7 +205,7 @@ constexpr auto kRows = std::to_array<CallRow>({
 }  // namespace
 
 std::span<const CallRow> calls() {
-  return kRows;
+  return kCallRows;
 }
 
 }  // namespace ddpdoctor::program

@@ -10,8 +10,8 @@ namespace ddpdoctor::program {
 namespace {
 
 constexpr auto kRank = Source::kRank;
-constexpr auto kSame = Source::kUniform;
-constexpr auto kData = Source::kData;
+constexpr auto kSameSource = Source::kUniform;
+constexpr auto kDataSource = Source::kData;
 constexpr auto kClock = Source::kClock;
 constexpr auto kRandom = Source::kRandom;
 constexpr auto kFiles = Source::kFiles;
@@ -21,7 +21,7 @@ constexpr auto kCache = Source::kCache;
 constexpr auto kSignal = Source::kSignal;
 
 // module, owner, name, source, number, alone
-constexpr auto kRows = std::to_array<SourceRow>({
+constexpr auto kSourceRows = std::to_array<SourceRow>({
     {"torch.distributed", "", "get_rank", kRank, true, true},
     {"torch.distributed", "", "get_node_local_rank", kRank, true, true},
     {"torch.distributed", "", "get_group_rank", kRank, true, true},
@@ -29,34 +29,34 @@ constexpr auto kRows = std::to_array<SourceRow>({
     {"torch.distributed", "DeviceMesh", "get_rank", kRank, true, false},
     {"torch.distributed", "DeviceMesh", "get_local_rank", kRank, true, true},
     {"torch.distributed", "DeviceMesh", "get_coordinate", kRank, false, true},
-    {"torch.distributed", "", "get_world_size", kSame, false, true},
-    {"torch.distributed", "", "is_initialized", kSame, false, true},
-    {"torch.distributed", "", "is_available", kSame, false, false},
-    {"torch.distributed", "", "is_torchelastic_launched", kSame, false, true},
-    {"torch.distributed", "", "is_nccl_available", kSame, false, true},
-    {"torch.distributed", "", "get_backend", kSame, false, true},
+    {"torch.distributed", "", "get_world_size", kSameSource, false, true},
+    {"torch.distributed", "", "is_initialized", kSameSource, false, true},
+    {"torch.distributed", "", "is_available", kSameSource, false, false},
+    {"torch.distributed", "", "is_torchelastic_launched", kSameSource, false, true},
+    {"torch.distributed", "", "is_nccl_available", kSameSource, false, true},
+    {"torch.distributed", "", "get_backend", kSameSource, false, true},
     {"torch.distributed", "PipelineStage", "is_first", kRank, false, false},
     {"torch.distributed", "PipelineStage", "is_last", kRank, false, false},
     {"torch.distributed", "PipelineStage", "stage_index", kRank, false, false},
     {"torch.cuda", "", "current_device", kRank, true, false},
-    {"torch.cuda", "", "is_available", kSame, false, false},
-    {"torch.cuda", "", "device_count", kSame, false, true},
-    {"torch.cuda", "", "memory_allocated", kData, false, true},
-    {"torch.cuda", "", "memory_reserved", kData, false, true},
-    {"torch.cuda", "", "mem_get_info", kData, false, true},
-    {"torch.backends", "", "is_available", kSame, false, false},
+    {"torch.cuda", "", "is_available", kSameSource, false, false},
+    {"torch.cuda", "", "device_count", kSameSource, false, true},
+    {"torch.cuda", "", "memory_allocated", kDataSource, false, true},
+    {"torch.cuda", "", "memory_reserved", kDataSource, false, true},
+    {"torch.cuda", "", "mem_get_info", kDataSource, false, true},
+    {"torch.backends", "", "is_available", kSameSource, false, false},
     {"accelerate", "Accelerator", "is_main_process", kRank, false, true},
     {"accelerate", "Accelerator", "is_local_main_process", kRank, false, true},
     {"accelerate", "Accelerator", "is_last_process", kRank, false, true},
     {"accelerate", "Accelerator", "process_index", kRank, true, true},
     {"accelerate", "Accelerator", "local_process_index", kRank, true, true},
-    {"accelerate", "Accelerator", "num_processes", kSame, false, true},
-    {"accelerate", "Accelerator", "sync_gradients", kSame, false, true},
+    {"accelerate", "Accelerator", "num_processes", kSameSource, false, true},
+    {"accelerate", "Accelerator", "sync_gradients", kSameSource, false, true},
     {"accelerate", "PartialState", "is_main_process", kRank, false, false},
     {"accelerate", "PartialState", "is_local_main_process", kRank, false, false},
     {"accelerate", "PartialState", "is_last_process", kRank, false, false},
     {"accelerate", "PartialState", "process_index", kRank, true, false},
-    {"accelerate", "PartialState", "num_processes", kSame, false, false},
+    {"accelerate", "PartialState", "num_processes", kSameSource, false, false},
     {"accelerate", "AcceleratorState", "is_main_process", kRank, false, false},
     {"accelerate", "AcceleratorState", "process_index", kRank, true, false},
     {"lightning", "Trainer", "is_global_zero", kRank, false, true},
@@ -64,22 +64,22 @@ constexpr auto kRows = std::to_array<SourceRow>({
     {"lightning", "Trainer", "local_rank", kRank, true, false},
     {"lightning", "Trainer", "node_rank", kRank, true, true},
     {"lightning", "Trainer", "is_last_batch", kLength, false, false},
-    {"lightning", "Trainer", "current_epoch", kSame, false, false},
-    {"lightning", "Trainer", "global_step", kSame, false, false},
-    {"lightning", "Trainer", "sanity_checking", kSame, false, true},
-    {"lightning", "Trainer", "world_size", kSame, false, false},
+    {"lightning", "Trainer", "current_epoch", kSameSource, false, false},
+    {"lightning", "Trainer", "global_step", kSameSource, false, false},
+    {"lightning", "Trainer", "sanity_checking", kSameSource, false, true},
+    {"lightning", "Trainer", "world_size", kSameSource, false, false},
     {"lightning", "LightningModule", "global_rank", kRank, true, false},
     {"lightning", "LightningModule", "local_rank", kRank, true, false},
-    {"lightning", "LightningModule", "current_epoch", kSame, false, false},
-    {"lightning", "LightningModule", "global_step", kSame, false, false},
+    {"lightning", "LightningModule", "current_epoch", kSameSource, false, false},
+    {"lightning", "LightningModule", "global_step", kSameSource, false, false},
     {"lightning", "Fabric", "is_global_zero", kRank, false, false},
     {"lightning", "Fabric", "global_rank", kRank, true, false},
     {"lightning", "Fabric", "local_rank", kRank, true, false},
-    {"lightning", "Fabric", "world_size", kSame, false, false},
+    {"lightning", "Fabric", "world_size", kSameSource, false, false},
     {"transformers", "TrainerState", "is_world_process_zero", kRank, false, true},
     {"transformers", "TrainerState", "is_local_process_zero", kRank, false, true},
-    {"transformers", "TrainerState", "global_step", kSame, false, false},
-    {"transformers", "TrainerState", "epoch", kSame, false, false},
+    {"transformers", "TrainerState", "global_step", kSameSource, false, false},
+    {"transformers", "TrainerState", "epoch", kSameSource, false, false},
     {"transformers", "Trainer", "is_world_process_zero", kRank, false, true},
     {"transformers", "Trainer", "is_local_process_zero", kRank, false, true},
     {"transformers", "TrainingArguments", "process_index", kRank, true, false},
@@ -87,12 +87,12 @@ constexpr auto kRows = std::to_array<SourceRow>({
     {"transformers", "TrainingArguments", "local_rank", kRank, true, false},
     {"transformers", "TrainingArguments", "should_save", kRank, false, false},
     {"transformers", "TrainingArguments", "should_log", kRank, false, false},
-    {"transformers", "TrainingArguments", "world_size", kSame, false, false},
+    {"transformers", "TrainingArguments", "world_size", kSameSource, false, false},
     {"deepspeed", "", "get_rank", kRank, true, false},
     {"deepspeed", "", "get_local_rank", kRank, true, false},
     {"deepspeed", "DeepSpeedEngine", "global_rank", kRank, true, false},
     {"deepspeed", "DeepSpeedEngine", "local_rank", kRank, true, false},
-    {"deepspeed", "DeepSpeedEngine", "is_gradient_accumulation_boundary", kSame, false, true},
+    {"deepspeed", "DeepSpeedEngine", "is_gradient_accumulation_boundary", kSameSource, false, true},
     {"megatron", "", "get_data_parallel_rank", kRank, true, true},
     {"megatron", "", "get_tensor_model_parallel_rank", kRank, true, true},
     {"megatron", "", "get_pipeline_model_parallel_rank", kRank, true, true},
@@ -105,14 +105,14 @@ constexpr auto kRows = std::to_array<SourceRow>({
     {"ignite", "", "get_local_rank", kRank, true, false},
     {"horovod", "", "rank", kRank, true, false},
     {"horovod", "", "local_rank", kRank, true, false},
-    {"horovod", "", "size", kSame, false, false},
+    {"horovod", "", "size", kSameSource, false, false},
     {"mpi4py", "Comm", "Get_rank", kRank, true, true},
     {"mpi4py", "Comm", "rank", kRank, true, false},
-    {"mpi4py", "Comm", "Get_size", kSame, false, true},
+    {"mpi4py", "Comm", "Get_size", kSameSource, false, true},
     {"mpi4py", "MPI.COMM_WORLD", "rank", kRank, true, false},
     {"mpi4py", "MPI.COMM_WORLD", "Get_rank", kRank, true, false},
-    {"mpi4py", "MPI.COMM_WORLD", "size", kSame, false, false},
-    {"mpi4py", "MPI.COMM_WORLD", "Get_size", kSame, false, false},
+    {"mpi4py", "MPI.COMM_WORLD", "size", kSameSource, false, false},
+    {"mpi4py", "MPI.COMM_WORLD", "Get_size", kSameSource, false, false},
     {"time", "", "time", kClock, false, false},
     {"time", "", "monotonic", kClock, false, false},
     {"time", "", "perf_counter", kClock, false, true},
@@ -157,38 +157,38 @@ constexpr auto kRows = std::to_array<SourceRow>({
     {"pathlib", "Path", "iterdir", kFiles, false, true},
     {"pathlib", "Path", "glob", kFiles, false, false},
     {"pathlib", "Path", "read_text", kFiles, false, true},
-    {"torch", "Tensor", "item", kData, false, true},
-    {"torch", "Tensor", "isnan", kData, false, true},
-    {"torch", "Tensor", "isinf", kData, false, true},
-    {"torch", "Tensor", "isfinite", kData, false, true},
-    {"torch", "Tensor", "any", kData, false, true},
-    {"torch", "Tensor", "all", kData, false, true},
-    {"torch", "Tensor", "sum", kData, false, true},
-    {"torch", "Tensor", "mean", kData, false, true},
-    {"torch", "Tensor", "norm", kData, false, true},
-    {"torch", "Tensor", "max", kData, false, true},
-    {"torch", "Tensor", "min", kData, false, true},
-    {"torch", "Tensor", "tolist", kData, false, true},
-    {"torch", "Tensor", "grad", kData, false, true},
-    {"torch.nn", "Module", "parameters", kSame, false, true},
-    {"torch.nn", "Module", "named_parameters", kSame, false, true},
-    {"torch.optim", "Optimizer", "param_groups", kSame, false, true},
-    {"torch.utils.data", "DataLoader", "", kData, false, false},
-    {"torch.utils.data", "DistributedSampler", "", kData, false, false},
-    {"argparse", "ArgumentParser", "parse_args", kSame, false, true},
-    {"argparse", "ArgumentParser", "parse_known_args", kSame, false, true},
-    {"sys", "", "argv", kSame, false, false},
-    {"sys", "", "version_info", kSame, false, false},
-    {"sys", "", "platform", kSame, false, false},
-    {"typing", "", "TYPE_CHECKING", kSame, false, false},
-    {"omegaconf", "OmegaConf", "from_cli", kSame, false, true},
+    {"torch", "Tensor", "item", kDataSource, false, true},
+    {"torch", "Tensor", "isnan", kDataSource, false, true},
+    {"torch", "Tensor", "isinf", kDataSource, false, true},
+    {"torch", "Tensor", "isfinite", kDataSource, false, true},
+    {"torch", "Tensor", "any", kDataSource, false, true},
+    {"torch", "Tensor", "all", kDataSource, false, true},
+    {"torch", "Tensor", "sum", kDataSource, false, true},
+    {"torch", "Tensor", "mean", kDataSource, false, true},
+    {"torch", "Tensor", "norm", kDataSource, false, true},
+    {"torch", "Tensor", "max", kDataSource, false, true},
+    {"torch", "Tensor", "min", kDataSource, false, true},
+    {"torch", "Tensor", "tolist", kDataSource, false, true},
+    {"torch", "Tensor", "grad", kDataSource, false, true},
+    {"torch.nn", "Module", "parameters", kSameSource, false, true},
+    {"torch.nn", "Module", "named_parameters", kSameSource, false, true},
+    {"torch.optim", "Optimizer", "param_groups", kSameSource, false, true},
+    {"torch.utils.data", "DataLoader", "", kDataSource, false, false},
+    {"torch.utils.data", "DistributedSampler", "", kDataSource, false, false},
+    {"argparse", "ArgumentParser", "parse_args", kSameSource, false, true},
+    {"argparse", "ArgumentParser", "parse_known_args", kSameSource, false, true},
+    {"sys", "", "argv", kSameSource, false, false},
+    {"sys", "", "version_info", kSameSource, false, false},
+    {"sys", "", "platform", kSameSource, false, false},
+    {"typing", "", "TYPE_CHECKING", kSameSource, false, false},
+    {"omegaconf", "OmegaConf", "from_cli", kSameSource, false, true},
     {"signal", "", "sigpending", kSignal, false, true},
     {"signal", "", "sigtimedwait", kSignal, false, true},
     {"signal", "", "sigwait", kSignal, false, true},
-    {"signal", "", "", kData, false, false},
+    {"signal", "", "", kDataSource, false, false},
     {"lightning", "Trainer", "received_sigterm", kSignal, false, true},
-    {"threading", "Event", "is_set", kData, false, true},
-    {"multiprocessing", "Event", "is_set", kData, false, false},
+    {"threading", "Event", "is_set", kDataSource, false, true},
+    {"multiprocessing", "Event", "is_set", kDataSource, false, false},
     {"queue", "Queue", "get", kQueue, false, false},
     {"queue", "Queue", "get_nowait", kQueue, false, true},
     {"queue", "Queue", "empty", kQueue, false, false},
@@ -222,7 +222,7 @@ constexpr auto kRows = std::to_array<SourceRow>({
     {"torch._inductor", "FxGraphCache", "load", kCache, false, false},
     {"lmdb", "", "", kCache, false, false},
     {"redis", "", "", kCache, false, false},
-    {"psutil", "", "", kData, false, false},
+    {"psutil", "", "", kDataSource, false, false},
 });
 
 constexpr auto kVariables = std::to_array<std::string_view>(
@@ -283,28 +283,31 @@ bool lies_in(std::string_view qualified, std::string_view module) {
 
 const SourceRow* source_of_name(std::string_view qualified) {
   const std::string_view last = qualified.substr(qualified.rfind('.') + 1);  // npos + 1 = 0
-  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const SourceRow& row) {
-    const bool whole_module = row.name.empty() && row.owner.empty();
-    const bool class_itself = row.name.empty() && !row.owner.empty() && row.owner == last;
-    const bool named = !row.name.empty() && row.owner.empty() && row.name == last;
-    return (whole_module || class_itself || named) && lies_in(qualified, row.module);
-  });
-  return found == kRows.end() ? nullptr : &*found;
+  const auto found =
+      std::find_if(kSourceRows.begin(), kSourceRows.end(), [&](const SourceRow& row) {
+        const bool whole_module = row.name.empty() && row.owner.empty();
+        const bool class_itself = row.name.empty() && !row.owner.empty() && row.owner == last;
+        const bool named = !row.name.empty() && row.owner.empty() && row.name == last;
+        return (whole_module || class_itself || named) && lies_in(qualified, row.module);
+      });
+  return found == kSourceRows.end() ? nullptr : &*found;
 }
 
 const SourceRow* source_of_member(std::string_view qualified_class, std::string_view attribute) {
-  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const SourceRow& row) {
-    return row.name == attribute && !row.owner.empty() && lies_in(qualified_class, row.module) &&
-           (qualified_class.ends_with("." + std::string(row.owner)));
-  });
-  return found == kRows.end() ? nullptr : &*found;
+  const auto found =
+      std::find_if(kSourceRows.begin(), kSourceRows.end(), [&](const SourceRow& row) {
+        return row.name == attribute && !row.owner.empty() &&
+               lies_in(qualified_class, row.module) &&
+               (qualified_class.ends_with("." + std::string(row.owner)));
+      });
+  return found == kSourceRows.end() ? nullptr : &*found;
 }
 
 const SourceRow* source_of_attribute(std::string_view attribute) {
-  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const SourceRow& row) {
-    return row.alone && row.name == attribute;
-  });
-  return found == kRows.end() ? nullptr : &*found;
+  const auto found =
+      std::find_if(kSourceRows.begin(), kSourceRows.end(),
+                   [&](const SourceRow& row) { return row.alone && row.name == attribute; });
+  return found == kSourceRows.end() ? nullptr : &*found;
 }
 
 bool is_rank_variable(std::string_view name) {

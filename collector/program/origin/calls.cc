@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "collector/program/origin/iterable.h"
 #include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {
 namespace {
-
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 bool is_builtin(std::string_view name) {
   return is_one_of(

@@ -9,7 +9,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr std::size_t kDeepest = 60;  // nested evaluations
+constexpr std::size_t kDeepestExpression = 60;  // nested evaluations
 
 bool is_zero_or_minus_one(Node node) {
   node = without_parentheses(node);
@@ -47,7 +47,7 @@ Origin Slicer::value(Node node, const Where& where) {
 
 Origin Slicer::evaluate(Node node, const Where& where) {
   node = without_parentheses(node);
-  if (!node || deep_ >= kDeepest) {
+  if (!node || deep_ >= kDeepestExpression) {
     return unknown({});
   }
   ++deep_;

@@ -11,7 +11,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr int kDeepest = 4;
+constexpr int kDeepestItem = 4;
 
 /// Python's classes of objects that hold elements.
 bool is_container_class(std::string_view name) {
@@ -42,7 +42,7 @@ class Kinds {
 
   Items of(Node node, const Where& where, int depth) {
     node = without_parentheses(node);
-    if (!node || depth > kDeepest) {
+    if (!node || depth > kDeepestItem) {
       return Items::kUnknown;
     }
     const Definition made = slicer_.class_of_value(node, where);
@@ -149,7 +149,7 @@ void names_in(Node node, std::vector<std::string>& out) {
 /// The name of the iterated object itself: "out" of `sorted(out)`, `out.items()`.
 std::string iterated_name(Node over) {
   over = without_parentheses(over);
-  for (int depth = 0; over.is(NodeKind::kCall) && depth < kDeepest; ++depth) {
+  for (int depth = 0; over.is(NodeKind::kCall) && depth < kDeepestItem; ++depth) {
     const Node callee = over.field(Field::kFunction);
     const std::vector<Node> given = arguments_of(over);
     if (callee.is(NodeKind::kAttribute) && given.empty()) {
@@ -186,7 +186,7 @@ bool is_collective(const Definition& is, std::string_view callee) {
 /// A call among the nodes passes one of the names to a collective.
 bool hands_on(const Files& files, const File& file, std::size_t scope, Node node,
               const std::vector<std::string>& names, std::string_view over, int depth) {
-  if (depth > kDeepest) {
+  if (depth > kDeepestItem) {
     return false;
   }
   if (node.is(NodeKind::kCall)) {

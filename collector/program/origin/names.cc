@@ -2,19 +2,16 @@
 // The origin of a name or attribute: its bindings in any file.
 #include <algorithm>
 
+#include "collector/program/origin/iterable.h"
 #include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {
 namespace {
 
-constexpr int kMostBindings = 40;  // bindings of one name
-
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
+constexpr int kMostBindingsOfAName = 40;  // bindings of one name
 
 /// `x.append(y)`: a method with which a Python container stores its argument.
-bool takes_in(std::string_view method) {
+bool takes_name_in(std::string_view method) {
   return is_one_of(method, {"append", "appendleft", "add", "extend", "insert", "update", "put",
                             "setdefault", "put_nowait"});
 }
@@ -143,7 +140,7 @@ Origin Slicer::variable(const File& file, std::size_t scope, std::string_view na
   const auto add = [&](const Binding& one, std::size_t in) {
     const bool counts = one.target == name && one.kind != BindingKind::kImport &&
                         one.kind != BindingKind::kDefine && one.kind != BindingKind::kDelete;
-    if (counts && ++bindings <= kMostBindings) {
+    if (counts && ++bindings <= kMostBindingsOfAName) {
       out = stronger(std::move(out), bound(one, file, in, where));
     }
   };
@@ -201,7 +198,7 @@ Origin Slicer::bound(const Binding& binding, const File& file, std::size_t scope
     case BindingKind::kMethod: {
       const std::string_view method =
           binding.node.field(Field::kFunction).field(Field::kAttribute).text();
-      if (!takes_in(method)) {
+      if (!takes_name_in(method)) {
         return out;
       }
       out = arguments(binding.node, there);

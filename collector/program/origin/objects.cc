@@ -11,7 +11,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr int kDeepest = 8;
+constexpr int kDeepestObject = 8;
 constexpr int kMostBindings = 24;
 
 using Kind = Object::Kind;
@@ -114,7 +114,7 @@ Object Objects::in_library(std::string_view qualified) {
 
 Object Objects::find(Node node, Place at) const {
   node = without_parentheses(node);
-  if (!node || ++at.depth > kDeepest) {
+  if (!node || ++at.depth > kDeepestObject) {
     return {};
   }
   if (const std::string_view literal = literal_class(node); !literal.empty()) {

@@ -8,7 +8,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr int kMostBindings = 24;
+constexpr int kMostMemberBindings = 24;
 
 using Kind = Object::Kind;
 
@@ -59,7 +59,8 @@ Object Objects::member(const Definition& owner, std::string_view name, Place at)
       const bool of_class = dot == std::string::npos && scope == one.scope;
       if ((of_self || of_class) && binding.kind != BindingKind::kDefine) {
         at.scope = scope;
-        out = ++followed > kMostBindings ? Object{} : joined(std::move(out), bound(binding, at));
+        out = ++followed > kMostMemberBindings ? Object{}
+                                               : joined(std::move(out), bound(binding, at));
       }
     }
     const auto [begin, end] = one.file->facts->functions.equal_range(name);

@@ -9,12 +9,12 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr std::size_t kLongest = 100;  // characters of the iterable's text
+constexpr std::size_t kLongestOrder = 100;  // characters of the iterable's text
 
 LoopInOwnOrder said(OrderFound found, Node over, int line) {
   return {.order = found.order,
           .line = line,
-          .over = over.one_line().substr(0, kLongest),
+          .over = over.one_line().substr(0, kLongestOrder),
           .chain = std::move(found.chain)};
 }
 

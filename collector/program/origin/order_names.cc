@@ -2,14 +2,11 @@
 // Order that names carry: every known place that binds or fills them.
 #include <algorithm>
 
+#include "collector/program/origin/iterable.h"
 #include "collector/program/origin/order_slice.h"
 
 namespace ddpdoctor::program {
 namespace {
-
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 bool takes_in(std::string_view method) {
   return is_one_of(method,

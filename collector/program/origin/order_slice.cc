@@ -3,15 +3,13 @@
 
 #include <algorithm>
 
+#include "collector/program/origin/iterable.h"
+
 namespace ddpdoctor::program {
 namespace {
 
 constexpr int kDeepest = 12;
 constexpr std::size_t kLongest = 100;  // characters of a line in the chain
-
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 /// The function returns the elements of its arguments in their order.
 bool keeps_order(std::string_view function) {

@@ -9,7 +9,7 @@ namespace ddpdoctor::program {
 namespace {
 
 /// Longer conditions do not occur in practice; parsing them would only waste time.
-constexpr std::size_t kLongest = 4000;
+constexpr std::size_t kLongestOrigin = 4000;
 
 /// The only expression of a text that has just been placed at this line.
 Node expression_in(const SourceText& text) {
@@ -68,7 +68,7 @@ Origin origin_of(std::string_view expression, const Asked& asked, const Sources&
   if (expression.empty()) {
     return {};
   }
-  if (expression.size() > kLongest || asked.text == nullptr) {
+  if (expression.size() > kLongestOrigin || asked.text == nullptr) {
     return unknown({});
   }
   const SourceText text = placed(expression, asked.line);

@@ -9,7 +9,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr std::size_t kMostCallers = 24;
+constexpr std::size_t kMostCallersPassing = 24;
 
 /// The call may be a call of that function, by its name.
 bool may_call(Node call, std::string_view name) {
@@ -108,7 +108,7 @@ std::vector<Passed> all_passed(const Files& files, const ParameterOf& parameter)
   const std::string& called = made ? parameter.file.scopes()[function.outer].name : function.name;
   std::vector<Passed> out;
   const auto add = [&](Node given, const File& from, std::size_t scope) {
-    if (given && out.size() < kMostCallers) {
+    if (given && out.size() < kMostCallersPassing) {
       out.push_back({.node = given, .file = &from, .scope = scope});
     }
   };

@@ -10,7 +10,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr int kDeepest = 4;
+constexpr int kDeepestYield = 4;
 constexpr std::size_t kMostYields = 16;
 
 std::optional<Callee> only_generator(const std::vector<Callee>& found) {
@@ -22,7 +22,7 @@ std::optional<Callee> only_generator(const std::vector<Callee>& found) {
 /// The generator function that iterating over this value runs.
 std::optional<Callee> generator_of(Node node, const Where& where, Slicer& slicer, int depth) {
   node = without_parentheses(node);
-  if (!node || depth > kDeepest) {
+  if (!node || depth > kDeepestYield) {
     return std::nullopt;
   }
   const Definition made = slicer.class_of_value(node, where);

@@ -25,8 +25,8 @@ bool is_bound_in(const std::vector<Binding>& bindings, const Code& code, std::si
 
 /// What the arguments of a statement's calls read, for calls that are the same in each iteration:
 /// not `layer(x)` of `for layer in layers`.
-std::vector<NameChain> arguments_of(const Code& code, std::size_t statement, std::size_t loop,
-                                    const std::vector<Binding>& bindings) {
+std::vector<NameChain> argument_chains(const Code& code, std::size_t statement, std::size_t loop,
+                                       const std::vector<Binding>& bindings) {
   std::vector<NameChain> out;
   for (const Node part : code.own_parts(statement)) {
     each_inside(part, [&](Node node) {
@@ -50,7 +50,7 @@ std::vector<NameChain> put_in_by(const Binding& binding) {
 /// Follows the loop's bindings back from the arguments to the statement itself.
 bool feeds_itself(const Code& code, std::size_t at, std::size_t loop) {
   const auto bindings = bindings_of(code.index(), code.index().function_at(code[at].line));
-  std::vector<NameChain> open = arguments_of(code, at, loop, bindings);
+  std::vector<NameChain> open = argument_chains(code, at, loop, bindings);
   std::set<std::string> known;
   while (!open.empty() && known.size() < kEnough) {
     const NameChain chain = open.back();

@@ -17,9 +17,9 @@ bool some_row_has(std::string_view method, MethodDoes effect) {
                      [&](const MethodRow& row) { return row.name == method && does(row, effect); });
 }
 
-class Reader {
+class MethodReader {
  public:
-  Reader(const SourceText& text, const Sources& sources, SeenObjects seen = {})
+  MethodReader(const SourceText& text, const Sources& sources, SeenObjects seen = {})
       : files_(text, sources), objects_(files_), file_(files_.file_of(text)), seen_(seen) {}
 
   [[nodiscard]] const File& file() const {
@@ -163,7 +163,7 @@ class Reader {
 
 std::vector<MethodCall> calls_on(const SourceText& text, const Sources& sources, int first,
                                  int last, SeenObjects seen) {
-  Reader reader(text, sources, seen);
+  MethodReader reader(text, sources, seen);
   for (const auto& [name, one] : reader.file().facts->calls) {
     if (one.call.line() >= first && one.call.line() <= last) {
       reader.add(one);
@@ -179,7 +179,7 @@ std::vector<MethodCall> calls_at(const SourceText& text, const Sources& sources,
   if (at == kNone) {
     return {};
   }
-  Reader reader(text, sources, seen);
+  MethodReader reader(text, sources, seen);
   for (const auto& [name, one] : reader.file().facts->calls) {
     if (index.statement_of(one.call) == at) {
       reader.add(one);
@@ -190,7 +190,7 @@ std::vector<MethodCall> calls_at(const SourceText& text, const Sources& sources,
 
 std::vector<MethodCall> calls_that(const SourceText& text, const Sources& sources,
                                    MethodDoes effect) {
-  Reader reader(text, sources);
+  MethodReader reader(text, sources);
   for (const auto& [name, one] : reader.file().facts->calls) {
     if (some_row_has(name, effect)) {
       reader.add(one);

@@ -13,10 +13,10 @@ namespace ddpdoctor::program {
 namespace {
 
 template <class Visit>
-void each_inside(Node node, const Visit& visit) {
+void each_below(Node node, const Visit& visit) {
   visit(node);
   for (Node child = node.first_child(); child; child = child.next_sibling()) {
-    each_inside(child, visit);
+    each_below(child, visit);
   }
 }
 
@@ -26,7 +26,7 @@ void each_in_statement(const SourceText& text, int line, const Visit& visit) {
   const SourceIndex& index = index_of(text);
   const std::size_t at = index.empty() ? kNone : index.statement_at(line);
   if (at != kNone) {
-    each_inside(index.statements()[at].node, [&](Node node) {
+    each_below(index.statements()[at].node, [&](Node node) {
       if (index.statement_of(node) == at) {
         visit(node);
       }
@@ -126,7 +126,7 @@ bool takes_in(const Binding& binding) {
 
 std::string condition_inside(Node arguments) {
   std::string found;
-  each_inside(arguments, [&found](Node node) {
+  each_below(arguments, [&found](Node node) {
     const std::vector<Node> parts =
         node.is(NodeKind::kConditional) ? node.children() : std::vector<Node>();
     if (found.empty() && parts.size() == 3) {
@@ -144,7 +144,7 @@ std::vector<Use> uses_of(const SourceText& text, std::string_view name) {
   if (index.empty() || name.empty()) {
     return out;
   }
-  each_inside(index.root(), [&](Node node) {
+  each_below(index.root(), [&](Node node) {
     if (node.is(NodeKind::kName) && node.text() == name && !only_declares(node)) {
       out.push_back({.line = node.line(), .condition = condition_around(node)});
     }

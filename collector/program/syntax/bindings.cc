@@ -4,9 +4,9 @@
 namespace ddpdoctor::program {
 namespace {
 
-class Collector {
+class BindingCollector {
  public:
-  explicit Collector(const SourceIndex& index) : index_(index) {}
+  explicit BindingCollector(const SourceIndex& index) : index_(index) {}
 
   void of_statement(std::size_t at) {
     statement_ = at;
@@ -211,7 +211,7 @@ class Collector {
 }  // namespace
 
 std::vector<Binding> bindings_of(const SourceIndex& index, const Scope& scope) {
-  Collector collector(index);
+  BindingCollector collector(index);
   for (const std::size_t at : index.statements_of(scope)) {
     collector.of_statement(at);
   }
@@ -219,7 +219,7 @@ std::vector<Binding> bindings_of(const SourceIndex& index, const Scope& scope) {
 }
 
 std::vector<Binding> bindings_at(const SourceIndex& index, std::size_t statement) {
-  Collector collector(index);
+  BindingCollector collector(index);
   collector.of_statement(statement);
   return collector.take();
 }

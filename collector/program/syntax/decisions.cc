@@ -6,9 +6,9 @@
 namespace ddpdoctor::program {
 namespace {
 
-class Collector {
+class DecisionCollector {
  public:
-  explicit Collector(const SourceIndex& index) : index_(index) {}
+  explicit DecisionCollector(const SourceIndex& index) : index_(index) {}
 
   void of_statement(std::size_t at) {
     statement_ = at;
@@ -157,7 +157,7 @@ class Collector {
 }  // namespace
 
 std::vector<Decision> decisions_of(const SourceIndex& index, const Scope& scope) {
-  Collector collector(index);
+  DecisionCollector collector(index);
   for (const std::size_t at : index.statements_of(scope)) {
     collector.of_statement(at);
   }
@@ -165,7 +165,7 @@ std::vector<Decision> decisions_of(const SourceIndex& index, const Scope& scope)
 }
 
 std::vector<Decision> decisions_in(const SourceIndex& index, Node expression) {
-  Collector collector(index);
+  DecisionCollector collector(index);
   collector.of_expression(expression);
   return collector.take();
 }

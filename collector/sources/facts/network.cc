@@ -28,8 +28,8 @@ struct Rendezvous {
   }
 };
 
-std::optional<std::string> variable(const Scene& scene, const JobProcess& process,
-                                    const char* name) {
+std::optional<std::string> network_variable(const Scene& scene, const JobProcess& process,
+                                            const char* name) {
   const stacks::ProcessStacks* stacks = scene.context.stacks_of(process.row.pid);
   if (stacks != nullptr && stacks->python) {
     const auto found = stacks->python->environment.find(name);
@@ -42,8 +42,9 @@ std::optional<std::string> variable(const Scene& scene, const JobProcess& proces
 }
 
 std::optional<Rendezvous> rendezvous_of(const Scene& scene, const JobProcess& process) {
-  const auto address = variable(scene, process, "MASTER_ADDR");
-  const auto port = number<int>(base::trim(variable(scene, process, "MASTER_PORT").value_or("")));
+  const auto address = network_variable(scene, process, "MASTER_ADDR");
+  const auto port =
+      number<int>(base::trim(network_variable(scene, process, "MASTER_PORT").value_or("")));
   constexpr int kLargestPort = 65535;
   if (!address || !port || *port <= 0 || *port > kLargestPort) {
     return std::nullopt;

@@ -23,10 +23,10 @@ namespace {
 
 using ByName = std::multimap<std::string, const WantedFile*, std::less<>>;
 
-constexpr std::string_view kDeleted = " (deleted)";
+constexpr std::string_view kDeletedFile = " (deleted)";
 
 std::string_view without_mark(std::string_view path) {
-  return path.ends_with(kDeleted) ? path.substr(0, path.size() - kDeleted.size()) : path;
+  return path.ends_with(kDeletedFile) ? path.substr(0, path.size() - kDeletedFile.size()) : path;
 }
 
 /// The last path component and the inode must match; the device is ignored because overlay file

@@ -33,7 +33,7 @@ std::string unescaped(std::string_view text) {
 }
 
 // "36 35 98:0 /root /mount rw,noatime master:1 - ext3 /dev/root rw"
-std::optional<Mount> parse_line(std::string_view line) {
+std::optional<Mount> parse_mount(std::string_view line) {
   const auto fields = words(line);
   const auto dash = std::find(fields.begin(), fields.end(), "-");
   constexpr std::size_t kPath = 4;
@@ -64,7 +64,7 @@ bool Mount::remote() const {
 std::vector<Mount> parse_mounts(std::string_view text) {
   std::vector<Mount> mounts;
   for (const std::string_view line : base::split(text, '\n')) {
-    if (auto mount = parse_line(line)) {
+    if (auto mount = parse_mount(line)) {
       mounts.push_back(std::move(*mount));
     }
   }

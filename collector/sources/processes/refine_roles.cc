@@ -17,7 +17,7 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-constexpr int kLargestWorld = 1 << 20;
+constexpr int kLargestWorldOfRoles = 1 << 20;
 
 bool loads_data(const stacks::ProcessStacks& process) {
   for (const stacks::ThreadStack& thread : process.threads) {
@@ -138,9 +138,9 @@ RankClaim joins_as(const stacks::ProcessStacks& process) {
       }
       for (const auto& [name, text] : frame.locals) {
         const auto value = number<int>(text);
-        if (value && name == "rank" && *value >= 0 && *value < kLargestWorld) {
+        if (value && name == "rank" && *value >= 0 && *value < kLargestWorldOfRoles) {
           claim.rank = value;
-        } else if (value && name == "world_size" && *value > 0 && *value <= kLargestWorld) {
+        } else if (value && name == "world_size" && *value > 0 && *value <= kLargestWorldOfRoles) {
           claim.world_size = value;
         }
       }
@@ -254,7 +254,7 @@ void ask_process(JobTree& job, JobProcess& process, const stacks::ProcessStacks&
   }
   const auto world =
       torch_knows && stacks.torch->world_size ? stacks.torch->world_size : claim.world_size;
-  if (process.rank && !job.world_size && world && *world > 0 && *world <= kLargestWorld) {
+  if (process.rank && !job.world_size && world && *world > 0 && *world <= kLargestWorldOfRoles) {
     job.world_size = world;
   }
 }

@@ -14,13 +14,6 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-constexpr std::size_t kMostPolled = 1024;  // descriptors of one poll that are examined
-
-template <std::size_t Size>
-bool is_one_of(std::int64_t call, const std::array<int, Size>& calls) {
-  return std::find(calls.begin(), calls.end(), call) != calls.end();
-}
-
 constexpr std::array kReads{SYS_read,     SYS_readv,    SYS_pread64,   SYS_preadv,
                             SYS_recvfrom, SYS_recvmsg,  SYS_accept4,   SYS_recvmmsg,
                             SYS_splice,   SYS_sendfile, SYS_getdents64};

@@ -21,8 +21,6 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-constexpr std::size_t kMostPolled = 1024;  // descriptors of one epoll that are examined
-
 /// A call's number and arguments in the types of the system call.
 struct Call {
   std::int64_t number = -1;
@@ -35,11 +33,6 @@ struct Call {
     return static_cast<pid_t>(arguments.at(index));
   }
 };
-
-template <std::size_t Size>
-bool is_one_of(std::int64_t call, const std::array<int, Size>& calls) {
-  return std::find(calls.begin(), calls.end(), call) != calls.end();
-}
 
 #ifdef SYS_poll
 constexpr std::array kEpollWaits{SYS_epoll_wait, SYS_epoll_pwait};

@@ -3,6 +3,8 @@
 // each read on first use.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,6 +25,14 @@
 #include "collector/stacks/target/maps_table.h"
 
 namespace ddpdoctor::sources {
+
+inline constexpr std::size_t kMostPolled = 1024;  // descriptors of one poll that are examined
+
+/// Whether the system call is in the list.
+template <std::size_t Size>
+bool is_one_of(std::int64_t call, const std::array<int, Size>& calls) {
+  return std::find(calls.begin(), calls.end(), call) != calls.end();
+}
 
 /// A thread whose wait is to be explained.
 struct WaitingThread {

@@ -158,7 +158,7 @@ void ask_descriptor(pid_t pid, const AwaitedDescriptor& awaited, ObjectWait& wai
   }
 }
 
-std::set<pid_t> pids_of(const std::vector<Holder>& holders) {
+std::set<pid_t> holder_pids(const std::vector<Holder>& holders) {
   std::set<pid_t> pids;
   for (const Holder& holder : holders) {
     pids.insert(holder.pid);
@@ -168,7 +168,7 @@ std::set<pid_t> pids_of(const std::vector<Holder>& holders) {
 
 std::set<pid_t> holders_of(WaitContext& context, const std::string& link) {
   const auto& inside = context.descriptors().holders(link);
-  return pids_of(inside.empty() ? context.descriptors().holders_anywhere(link) : inside);
+  return holder_pids(inside.empty() ? context.descriptors().holders_anywhere(link) : inside);
 }
 
 /// The readers of a pipe that we write to, or the writers of one we read; a descriptor with an
@@ -181,7 +181,7 @@ std::set<pid_t> other_ends_of(WaitContext& context, const std::string& link, Dir
   const auto fitting = [&](const std::vector<Holder>& holders) {
     std::vector<Holder> found;
     std::copy_if(holders.begin(), holders.end(), std::back_inserter(found), fits);
-    return pids_of(found);
+    return holder_pids(found);
   };
   const auto inside = fitting(context.descriptors().holders(link));
   return inside.empty() ? fitting(context.descriptors().holders_anywhere(link)) : inside;

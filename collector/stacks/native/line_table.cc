@@ -63,7 +63,7 @@ int known(std::int64_t number) {
 }
 
 /// One entry of the 3.11 table, with the table's columns: from 0, -1 = unknown.
-struct Location {
+struct CodeLocation {
   bool has_line = true;
   std::int64_t end_line_delta = 0;
   std::int64_t column = -1;
@@ -77,8 +77,8 @@ constexpr unsigned kNoColumns = 13;
 constexpr unsigned kLongForm = 14;
 
 /// Reads what follows the first byte of an entry and advances `line`.
-Location read_location(Cursor& cursor, unsigned kind, std::int64_t& line) {
-  Location location;
+CodeLocation read_location(Cursor& cursor, unsigned kind, std::int64_t& line) {
+  CodeLocation location;
   if (kind <= kLastShortForm) {
     const std::int64_t second = cursor.byte();
     location.column = static_cast<std::int64_t>(kind) * 8 + (second >> 4U);
@@ -147,7 +147,7 @@ SourceRange find_in_location_table(std::span<const std::byte> table, int first_l
   std::int64_t end = 0;
   while (!cursor.at_end()) {
     const unsigned head = cursor.byte();
-    const Location location = read_location(cursor, (head >> 3U) & 15U, line);
+    const CodeLocation location = read_location(cursor, (head >> 3U) & 15U, line);
     end += static_cast<std::int64_t>((head & 7U) + 1) * kCodeUnit;
     if (offset < end) {
       if (!location.has_line) {

@@ -82,7 +82,7 @@ class Wanted {
   std::array<std::uint32_t, kSlices> first_{};
 };
 
-bool is_code(const Elf64_Sym& symbol) {
+bool is_code_symbol(const Elf64_Sym& symbol) {
   const unsigned type = ELF64_ST_TYPE(symbol.st_info);
   return symbol.st_shndx != SHN_UNDEF && symbol.st_size != 0 &&
          (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE);
@@ -94,7 +94,7 @@ void search(const SymbolTable& table, std::span<const std::uint64_t> addresses,
   std::vector<std::size_t> changed;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const Elf64_Sym symbol = table.at(i);
-    if (symbol.st_value > addresses.back() || !is_code(symbol)) {
+    if (symbol.st_value > addresses.back() || !is_code_symbol(symbol)) {
       continue;
     }
     for (std::size_t j = wanted.first_from(symbol.st_value);

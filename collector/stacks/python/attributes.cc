@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/object_flags.h"
 #include "collector/stacks/python/scopes.h"
 #include "collector/stacks/python/value_layout.h"
 
@@ -12,9 +13,6 @@ namespace ddpdoctor::stacks {
 namespace {
 
 constexpr std::size_t kMostClasses = 64;
-constexpr std::uint64_t kHeapType = 1ULL << 9U;
-constexpr std::uint64_t kTupleSubclass = 1ULL << 26U;
-constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
 constexpr std::int64_t kLargestInstance = 1 << 20;
 
 Attribute value(RemoteAddress address) {

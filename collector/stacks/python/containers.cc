@@ -6,23 +6,16 @@
 #include <span>
 
 #include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/object_flags.h"
 #include "collector/stacks/python/value_layout.h"
 
 namespace ddpdoctor::stacks {
 
 namespace {
 
-constexpr std::uint64_t kIntSubclass = 1ULL << 24U;
-constexpr std::uint64_t kListSubclass = 1ULL << 25U;
-constexpr std::uint64_t kTupleSubclass = 1ULL << 26U;
-constexpr std::uint64_t kBytesSubclass = 1ULL << 27U;
-constexpr std::uint64_t kStringSubclass = 1ULL << 28U;
-constexpr std::uint64_t kDictSubclass = 1ULL << 29U;
-
 // No len() can be larger, because memory could not hold it.
 constexpr std::uint64_t kMostItems = 1ULL << 40U;
 constexpr std::uint64_t kMostSlots = 1ULL << 20U;  // of a set whose items are read
-constexpr unsigned kDigitBits = 30;
 constexpr std::size_t kMostDigits = 4;
 
 /// Checks a built-in type by name; subclasses written in Python have other names and are not
@@ -35,7 +28,7 @@ bool is_deque(std::string_view type) {
   return type == "collections.deque";
 }
 
-std::optional<std::uint64_t> plausible(std::optional<std::uint64_t> count) {
+std::optional<std::uint64_t> plausible_count(std::optional<std::uint64_t> count) {
   return count && *count < kMostItems ? count : std::nullopt;
 }
 
@@ -106,7 +99,7 @@ std::optional<Digits> digits_of(PythonObjects& objects, RemoteAddress object) {
   if (!tag) {
     return std::nullopt;
   }
-  const bool tagged = layout.version >= value_layout::kVersion312;
+  const bool tagged = layout.version >= kVersion312;
   const auto bits = static_cast<std::uint64_t>(*tag);
   Digits out;
   out.negative = tagged ? (bits & 3U) == 2 : *tag < 0;
@@ -125,20 +118,20 @@ std::optional<std::uint64_t> length_of(PythonObjects& objects, RemoteAddress obj
   RemoteMemory& memory = objects.memory();
   const std::uint64_t flags = objects.type_flags(object);
   if ((flags & (kTupleSubclass | kListSubclass | kBytesSubclass)) != 0) {
-    return plausible(objects.claimed_size(object));
+    return plausible_count(objects.claimed_size(object));
   }
   if ((flags & kStringSubclass) != 0) {
-    return plausible(memory.get<std::uint64_t>(at(object, objects.layout().string_length)));
+    return plausible_count(memory.get<std::uint64_t>(at(object, objects.layout().string_length)));
   }
   if ((flags & kDictSubclass) != 0) {
-    return plausible(memory.get<std::uint64_t>(at(object, value_layout::kDictUsed)));
+    return plausible_count(memory.get<std::uint64_t>(at(object, value_layout::kDictUsed)));
   }
   const std::string type = objects.type_name(object);
   if (is_set(type)) {
-    return plausible(memory.get<std::uint64_t>(at(object, value_layout::kSetUsed)));
+    return plausible_count(memory.get<std::uint64_t>(at(object, value_layout::kSetUsed)));
   }
   if (is_deque(type)) {
-    return plausible(objects.claimed_size(object));
+    return plausible_count(objects.claimed_size(object));
   }
   if (type == "range") {
     const auto count = objects.integer(pointer(memory, at(object, value_layout::kRangeLength)));

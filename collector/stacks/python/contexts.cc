@@ -13,12 +13,12 @@
 namespace ddpdoctor::stacks {
 namespace {
 
-constexpr std::int32_t kDeepest = 64;      // words of a value stack
-constexpr std::size_t kMostContexts = 16;  // of a frame, of an ExitStack
+constexpr std::int32_t kDeepest = 64;              // words of a value stack
+constexpr std::size_t kMostContextsOfAFrame = 16;  // of a frame, of an ExitStack
 
 /// PyCodeObject.co_stacksize precedes the line; up to 3.10 the flags lie between the two.
 std::int64_t offset_of_depth(const PythonLayout& layout) {
-  return layout.code_first_line - (layout.version < value_layout::kVersion311 ? 8 : 4);
+  return layout.code_first_line - (layout.version < kVersion311 ? 8 : 4);
 }
 
 /// The object of a bound `__exit__`; 0 for anything else.
@@ -47,7 +47,7 @@ std::vector<RemoteAddress> entered_contexts(PythonObjects& objects, const RawPyt
   RemoteMemory& memory = objects.memory();
   std::vector<RemoteAddress> out;
   const auto depth = memory.get<std::int32_t>(at(frame.code, offset_of_depth(layout))).value_or(0);
-  if (layout.version >= value_layout::kVersion314 || depth <= 0) {
+  if (layout.version >= kVersion314 || depth <= 0) {
     return out;
   }
   const auto below = static_cast<std::int64_t>(local_names_of(objects, frame.code).names.size());
@@ -60,7 +60,7 @@ std::vector<RemoteAddress> entered_contexts(PythonObjects& objects, const RawPyt
     if (const RemoteAddress context = left_by(objects, one); context != 0) {
       out.push_back(context);
     }
-    if (out.size() >= kMostContexts) {
+    if (out.size() >= kMostContextsOfAFrame) {
       break;
     }
   }
@@ -70,7 +70,7 @@ std::vector<RemoteAddress> entered_contexts(PythonObjects& objects, const RawPyt
 std::vector<RemoteAddress> contexts_of_stack(PythonObjects& objects, RemoteAddress stack) {
   std::vector<RemoteAddress> out;
   const auto callbacks = objects.attribute(stack, "_exit_callbacks");
-  const auto all = callbacks ? items_of(objects, *callbacks, kMostContexts) : std::nullopt;
+  const auto all = callbacks ? items_of(objects, *callbacks, kMostContextsOfAFrame) : std::nullopt;
   for (const RemoteAddress entry : all.value_or(std::vector<RemoteAddress>())) {
     const auto pair = objects.elements(entry, 2);  // whether it is synchronous, its __exit__
     if (const RemoteAddress context = pair.size() == 2 ? left_by(objects, pair[1]) : 0) {

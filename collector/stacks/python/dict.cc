@@ -6,6 +6,8 @@
 #include <array>
 #include <bit>
 
+#include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/object_flags.h"
 #include "collector/stacks/python/objects.h"
 
 namespace ddpdoctor::stacks {
@@ -14,11 +16,6 @@ namespace {
 
 constexpr std::uint64_t kInlineValues = 1ULL << 2U;  // 3.13+: values follow the object
 constexpr std::uint64_t kManagedDict = 1ULL << 4U;   // 3.11+: the dict pointer precedes the object
-constexpr std::uint64_t kDictSubclass = 1ULL << 29U;
-
-constexpr std::int32_t kVersion311 = 0x030b;
-constexpr std::int32_t kVersion312 = 0x030c;
-constexpr std::int32_t kVersion313 = 0x030d;
 
 // Words before the object, Include/internal/pycore_object.h.
 constexpr RemoteAddress kManagedDictBefore = 24;
@@ -26,14 +23,10 @@ constexpr RemoteAddress kValuesBefore = 32;  // 3.11 only
 
 // Sizes are untrusted; sys.modules of a large job has some thousands of entries. Only the first
 // entries of a larger dict are read.
-constexpr std::uint64_t kMostSlots = 1ULL << 26U;
+constexpr std::uint64_t kMostDictSlots = 1ULL << 26U;
 constexpr std::uint64_t kMostEntries = 1ULL << 17U;
 constexpr std::uint64_t kEntriesPerRead = 1024;
 constexpr int kMostProbes = 512;
-
-RemoteAddress at(RemoteAddress base, std::int64_t offset) {
-  return base + static_cast<RemoteAddress>(offset);
-}
 
 /// SipHash of Python/pyhash.c: 2-4 rounds up to 3.10, 1-3 since 3.11
 /// (https://www.aumasson.jp/siphash/siphash.pdf).
@@ -131,7 +124,7 @@ std::optional<PythonObjects::Keys> PythonObjects::keys_at(RemoteAddress address)
     keys.index_width = log_size < 8 ? 1 : (log_size < 16 ? 2 : 4);
   } else {
     std::memcpy(&keys.size, header.data() + layout_.keys_size, sizeof keys.size);
-    if (keys.size > kMostSlots || !std::has_single_bit(keys.size)) {
+    if (keys.size > kMostDictSlots || !std::has_single_bit(keys.size)) {
       return std::nullopt;
     }
     keys.index_width = keys.size <= 0xff ? 1 : (keys.size <= 0xffff ? 2 : 4);

@@ -12,13 +12,12 @@
 #include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/frames.h"
 #include "collector/stacks/python/generators.h"
+#include "collector/stacks/python/object_flags.h"
 
 namespace ddpdoctor::stacks {
 
 namespace {
 
-constexpr std::int32_t kVersion310 = 0x030a;
-constexpr std::int32_t kVersion311 = 0x030b;
 constexpr std::size_t kMostCoroutines = 64;
 constexpr std::uint64_t kMostTasks = 1U << 14U;  // slots of the set that are read
 constexpr std::int32_t kFinished = 2;            // of fut_state
@@ -30,7 +29,7 @@ struct AsyncioLayout {
   RemoteAddress unasked;    // fut_log_tb; fut_state is the int before it
 };
 
-constexpr std::array<AsyncioLayout, 6> kLayouts = {{
+constexpr std::array<AsyncioLayout, 6> kAsyncioLayouts = {{
     {0x0308, 112, 76},
     {0x0309, 152, 84},
     {0x030a, 160, 92},
@@ -44,9 +43,10 @@ constexpr RemoteAddress kFirstField = 16;  // after the header of any object
 
 const AsyncioLayout* layout_of(const PythonObjects& objects) {
   const auto* const found = std::find_if(
-      kLayouts.begin(), kLayouts.end(),
+      kAsyncioLayouts.begin(), kAsyncioLayouts.end(),
       [&objects](const AsyncioLayout& one) { return one.version == objects.layout().version; });
-  return found == kLayouts.end() || objects.layout().object_header != kFirstField ? nullptr : found;
+  return found == kAsyncioLayouts.end() || objects.layout().object_header != kFirstField ? nullptr
+                                                                                         : found;
 }
 
 bool is_task(PythonObjects& objects, RemoteAddress object) {

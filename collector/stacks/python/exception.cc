@@ -11,15 +11,15 @@
 #include "base/text.h"
 #include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/frames.h"
+#include "collector/stacks/python/object_flags.h"
 
 namespace ddpdoctor::stacks {
 
 namespace {
 
-constexpr std::int32_t kVersion311 = 0x030b;
 constexpr std::int32_t kNewestKnown = 0x030e;
 constexpr std::uint64_t kIsException = std::uint64_t{1} << 30U;  // Py_TPFLAGS_BASE_EXC_SUBCLASS
-constexpr int kMostContexts = 256;                               // limit of nested generators
+constexpr int kMostChained = 256;                                // limit of nested generators
 constexpr int kMostPlaces = 512;
 constexpr std::size_t kLongestText = 200;
 
@@ -75,7 +75,7 @@ RemoteAddress handled_exception(PythonObjects& objects, RemoteAddress thread_sta
   RemoteAddress entry =
       word_at(objects, thread_state + static_cast<RemoteAddress>(layout.thread_ident) -
                            kExceptionBeforeIdent);
-  for (int i = 0; entry != 0 && i < kMostContexts; ++i) {
+  for (int i = 0; entry != 0 && i < kMostChained; ++i) {
     const RemoteAddress value = word_at(objects, entry + (old ? kWord : 0));
     if (value != 0 && is_exception(objects, value)) {
       return value;

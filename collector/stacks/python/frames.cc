@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/messages.h"
+#include "collector/stacks/python/object_flags.h"
 
 namespace ddpdoctor::stacks {
 
@@ -26,14 +27,9 @@ constexpr std::uint64_t kLargestLineTable = 1ULL << 20U;
 constexpr std::size_t kMostLocals = 16;
 constexpr std::size_t kMostLocalNames = 64;
 
-constexpr std::int32_t kVersion310 = 0x030a;
-constexpr std::int32_t kVersion311 = 0x030b;
-constexpr std::int32_t kVersion314 = 0x030e;
 constexpr RemoteAddress kReferenceTag = 3;  // 3.14+: low bits of a _PyStackRef
 
 // Include/internal/pycore_code.h: co_localspluskinds.
-constexpr unsigned kCellLocal = 0x40;
-constexpr unsigned kFreeLocal = 0x80;
 
 RemoteAddress innermost_frame(RemoteMemory& memory, const PythonLayout& layout,
                               RemoteAddress thread_state) {

@@ -5,12 +5,12 @@
 #include <array>
 
 #include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/object_flags.h"
 
 namespace ddpdoctor::stacks {
 
 namespace {
 
-constexpr std::int32_t kVersion311 = 0x030b;
 constexpr std::int32_t kVersion315 = 0x030f;
 
 /// gi_frame up to 3.10, a pointer; gi_iframe since then, the frame itself.
@@ -19,7 +19,7 @@ struct GeneratorLayout {
   std::int64_t frame;
 };
 
-constexpr std::array<GeneratorLayout, 8> kLayouts = {{
+constexpr std::array<GeneratorLayout, 8> kGeneratorLayouts = {{
     {0x0308, 16},
     {0x0309, 16},
     {0x030a, 16},
@@ -35,9 +35,11 @@ constexpr std::int64_t kHeader = 16;
 /// -1 if unknown.
 std::int64_t frame_offset(const PythonObjects& objects) {
   const auto* const found = std::find_if(
-      kLayouts.begin(), kLayouts.end(),
+      kGeneratorLayouts.begin(), kGeneratorLayouts.end(),
       [&objects](const GeneratorLayout& one) { return one.version == objects.layout().version; });
-  return found == kLayouts.end() || objects.layout().object_header != kHeader ? -1 : found->frame;
+  return found == kGeneratorLayouts.end() || objects.layout().object_header != kHeader
+             ? -1
+             : found->frame;
 }
 
 }  // namespace

@@ -10,20 +10,18 @@
 #include "collector/stacks/python/attributes.h"
 #include "collector/stacks/python/frames.h"
 #include "collector/stacks/python/generators.h"
+#include "collector/stacks/python/object_flags.h"
 
 namespace ddpdoctor::stacks {
 
 namespace {
 
-constexpr std::int32_t kVersion311 = 0x030b;
-constexpr std::int32_t kVersion312 = 0x030c;
-constexpr std::size_t kMostSlots = 12;  // loops and with blocks around one line
-constexpr std::int64_t kMostLocals = 4096;
-constexpr std::int64_t kMostItems = std::int64_t{1} << 48U;
+constexpr std::size_t kMostIteratorSlots = 12;  // loops and with blocks around one line
+constexpr std::int64_t kMostLocalsOfLoop = 4096;
+constexpr std::int64_t kMostIterated = std::int64_t{1} << 48U;
 
 // PyTypeObject.tp_iternext: the slots before it have not moved since 3.8.
 constexpr std::int64_t kTypeNext = 224;
-constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
 
 /// The first slot of a frame's value stack; 0 = unavailable.
 RemoteAddress value_stack(PythonObjects& objects, RemoteAddress frame, RemoteAddress code) {
@@ -36,12 +34,12 @@ RemoteAddress value_stack(PythonObjects& objects, RemoteAddress frame, RemoteAdd
   const RemoteAddress names = pointer(memory, at(code, layout.code_local_names));
   const auto count =
       names == 0 ? std::nullopt : memory.get<std::int64_t>(at(names, layout.object_size));
-  const bool sane = count && *count >= 0 && *count <= kMostLocals;
+  const bool sane = count && *count >= 0 && *count <= kMostLocalsOfLoop;
   return sane ? at(frame, layout.frame_locals + 8 * *count) : 0;
 }
 
-bool is_count(std::optional<std::int64_t> number) {
-  return number && *number >= 0 && *number < kMostItems;
+bool is_iteration_count(std::optional<std::int64_t> number) {
+  return number && *number >= 0 && *number < kMostIterated;
 }
 
 }  // namespace
@@ -59,7 +57,6 @@ std::optional<std::int64_t> IterationReader::number(RemoteAddress object, int in
 /// Its type is a type object with a tp_iternext. That of a class without `__next__` raises an
 /// error: type() gives it to every class.
 bool IterationReader::is_iterator(RemoteAddress object) {
-  constexpr std::uint64_t kHeapType = 1ULL << 9U;
   RemoteMemory& memory = objects_.memory();
   const RemoteAddress type = objects_.type_of(object);
   const RemoteAddress meta = objects_.type_of(type);
@@ -96,11 +93,11 @@ Iteration IterationReader::read_range(RemoteAddress iterator) {
   if (objects_.layout().version < kVersion312) {  // index, start, step, len
     const auto index = number(iterator, 0);
     const auto length = number(iterator, 3);
-    if (is_count(index) && is_count(length) && *index <= *length) {
+    if (is_iteration_count(index) && is_iteration_count(length) && *index <= *length) {
       out.done = index;
       out.left = *length - *index;
     }
-  } else if (const auto left = number(iterator, 2); is_count(left)) {  // start, step, len
+  } else if (const auto left = number(iterator, 2); is_iteration_count(left)) {  // start, step, len
     out.left = left;
   }
   return out;
@@ -115,7 +112,7 @@ Iteration IterationReader::read_sequence(RemoteAddress iterator, std::string_vie
   }
   const auto length =
       objects_.memory().get<std::int64_t>(at(sequence, objects_.layout().object_size));
-  if (is_count(index) && is_count(length) && *index <= *length) {
+  if (is_iteration_count(index) && is_iteration_count(length) && *index <= *length) {
     out.done = index;
     out.left = *length - *index;
   }
@@ -129,7 +126,7 @@ Iteration IterationReader::read_table(RemoteAddress iterator, std::string_view k
   const bool at_end = field(iterator, 0) == 0;
   const auto used = number(iterator, kUsed);
   const auto left = number(iterator, left_at);
-  if (!at_end && is_count(used) && is_count(left) && *left <= *used) {
+  if (!at_end && is_iteration_count(used) && is_iteration_count(left) && *left <= *used) {
     out.done = *used - *left;
     out.left = left;
   }
@@ -159,7 +156,7 @@ Iteration IterationReader::read_slice(RemoteAddress iterator, int depth) {
   const auto step = number(iterator, 3);
   const auto taken = number(iterator, 4);
   Iteration out = read(inner, depth + 1);
-  if (step != 1 || !is_count(taken) || !out.left) {
+  if (step != 1 || !is_iteration_count(taken) || !out.left) {
     return {.over = out.over};
   }
   out.done = taken;
@@ -172,7 +169,7 @@ Iteration IterationReader::read_slice(RemoteAddress iterator, int depth) {
 Iteration IterationReader::read_enumerate(RemoteAddress iterator, int depth) {
   Iteration out = read(field(iterator, 1), depth + 1);
   const auto index = number(iterator, 0);
-  if ((!out.done || out.loose) && is_count(index)) {
+  if ((!out.done || out.loose) && is_iteration_count(index)) {
     out.index = index;
   }
   return out;
@@ -244,7 +241,7 @@ IterationReader::Blocks IterationReader::blocks_at(RemoteAddress frame, RemoteAd
   RemoteMemory& memory = objects_.memory();
   Blocks out;
   const RemoteAddress first = value_stack(objects_, frame, code);
-  for (std::size_t i = 0; first != 0 && i < kMostSlots; ++i) {
+  for (std::size_t i = 0; first != 0 && i < kMostIteratorSlots; ++i) {
     const RemoteAddress value = untagged(pointer(memory, first + 8 * i), layout.version);
     const std::string type = value == 0 ? std::string() : objects_.type_name(value);
     if (i == 0 && (type == "list" || type == "dict" || type == "set")) {

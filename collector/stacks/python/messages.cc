@@ -12,7 +12,7 @@
 namespace ddpdoctor::stacks {
 namespace {
 
-constexpr std::size_t kMostLocals = 64;
+constexpr std::size_t kMostLocalsOfMessage = 64;
 constexpr std::size_t kMostMessages = 64;
 
 bool holds_messages(PythonObjects& objects, RemoteAddress list) {
@@ -52,8 +52,8 @@ std::string told(PythonObjects& objects, RemoteAddress list) {
 std::string messages_in(PythonObjects& objects, const RawPythonFrame& frame) {
   const PythonLayout& layout = objects.layout();
   RemoteMemory& memory = objects.memory();
-  const auto names =
-      objects.elements(pointer(memory, at(frame.code, layout.code_local_names)), kMostLocals);
+  const auto names = objects.elements(pointer(memory, at(frame.code, layout.code_local_names)),
+                                      kMostLocalsOfMessage);
   std::vector<RemoteAddress> slots(names.size());
   if (slots.empty() || !memory.read(at(frame.address, layout.frame_locals),
                                     std::as_writable_bytes(std::span(slots)))) {

@@ -11,30 +11,16 @@
 
 #include "base/encoding.h"
 #include "base/text.h"
+#include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/object_flags.h"
 #include "collector/stacks/python/value_layout.h"
 
 namespace ddpdoctor::stacks {
 
 namespace {
 
-// Include/object.h: Py_TPFLAGS_*, the same in every version we read.
-constexpr std::uint64_t kHeapType = 1ULL << 9U;
-constexpr std::uint64_t kIntSubclass = 1ULL << 24U;
-constexpr std::uint64_t kListSubclass = 1ULL << 25U;
-constexpr std::uint64_t kTupleSubclass = 1ULL << 26U;
-constexpr std::uint64_t kBytesSubclass = 1ULL << 27U;
-constexpr std::uint64_t kStringSubclass = 1ULL << 28U;
-constexpr std::uint64_t kDictSubclass = 1ULL << 29U;
-constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
-
-constexpr std::int32_t kVersion312 = 0x030c;
 constexpr std::size_t kLongestTypeName = 256;
 constexpr std::size_t kLongestRepr = 1000;
-constexpr unsigned kDigitBits = 30;  // sys.int_info.bits_per_digit on 64-bit builds
-
-RemoteAddress at(RemoteAddress base, std::int64_t offset) {
-  return base + static_cast<RemoteAddress>(offset);
-}
 
 /// Code units of 1, 2 or 4 bytes to UTF-8.
 std::string utf8(std::span<const std::byte> units, std::size_t width) {

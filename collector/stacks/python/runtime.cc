@@ -40,7 +40,7 @@ bool is_pthread(RemoteMemory& memory, RemoteAddress thread) {
 }
 #endif
 
-bool plausible(pid_t tid) {
+bool plausible_tid(pid_t tid) {
   return tid > 0 && tid <= kLargestTid;
 }
 
@@ -50,7 +50,7 @@ pid_t tid_of_pthread(RemoteMemory& memory, RemoteAddress thread) {
     return 0;
   }
   const auto tid = memory.get<pid_t>(thread + kPthreadTid).value_or(0);
-  return plausible(tid) ? tid : 0;
+  return plausible_tid(tid) ? tid : 0;
 }
 
 PythonThread read_thread(RemoteMemory& memory, const PythonLayout& layout, RemoteAddress address) {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/frames.h"
+#include "collector/stacks/python/object_flags.h"
 #include "collector/stacks/python/value_layout.h"
 
 namespace ddpdoctor::stacks {
@@ -17,8 +18,6 @@ constexpr std::size_t kMostNames = 256;
 constexpr std::size_t kLongestName = 64;
 
 // Include/internal/pycore_code.h: co_localspluskinds.
-constexpr unsigned kCellLocal = 0x40;
-constexpr unsigned kFreeLocal = 0x80;
 
 // PyCodeObject.co_argcount: after the object's header up to 3.10; among the ints after four words
 // since 3.11 (Include/cpython/code.h).
@@ -36,9 +35,8 @@ void append(PythonObjects& objects, RemoteAddress tuple, bool cells, LocalNames&
 
 std::size_t arguments_of(PythonObjects& objects, RemoteAddress code, std::size_t most) {
   const PythonLayout& layout = objects.layout();
-  const std::int64_t offset = layout.version < value_layout::kVersion311
-                                  ? kArgumentsBefore311
-                                  : layout.code_first_line - 16;
+  const std::int64_t offset =
+      layout.version < kVersion311 ? kArgumentsBefore311 : layout.code_first_line - 16;
   const auto count = objects.memory().get<std::int32_t>(at(code, offset)).value_or(0);
   return count > 0 ? std::min(static_cast<std::size_t>(count), most) : 0;
 }

@@ -9,11 +9,9 @@
 
 #include <cstdint>
 
-namespace ddpdoctor::stacks::value_layout {
+#include "collector/stacks/python/object_flags.h"
 
-constexpr std::int32_t kVersion310 = 0x030a;
-constexpr std::int32_t kVersion311 = 0x030b;
-constexpr std::int32_t kVersion312 = 0x030c;
+namespace ddpdoctor::stacks::value_layout {
 
 // PyTypeObject, PyHeapTypeObject.
 constexpr std::int64_t kTypeDict = 264;
@@ -93,7 +91,6 @@ constexpr std::int64_t kRangeLength = 40;
 
 // rlockobject: the lock, its owner (an ident of threading), how often the owner took it. 3.14
 // counts from 0, and the first bit of the lock says that it is held.
-constexpr std::int32_t kVersion314 = 0x030e;
 constexpr std::int64_t kRecursiveLock = 16;
 constexpr std::int64_t kRecursiveOwner = 24;
 constexpr std::int64_t kRecursiveCount = 32;

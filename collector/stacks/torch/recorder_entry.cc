@@ -12,11 +12,11 @@
 namespace ddpdoctor::stacks {
 namespace {
 
-constexpr std::size_t kMaxName = 512;           // bytes of a group's name or an operation
-constexpr std::size_t kMaxTensors = 1U << 14;   // tensors of one call
-constexpr std::size_t kMaxDimensions = 64;      // of one tensor
-constexpr std::size_t kMaxSizes = 1U << 16;     // sizes of one call, flattened
-constexpr std::size_t kSizesBudget = 1U << 21;  // sizes of all entries together
+constexpr std::size_t kMaxEntryName = 512;       // bytes of a group's name or an operation
+constexpr std::size_t kMaxTensors = 1U << 14;    // tensors of one call
+constexpr std::size_t kMaxEntryDimensions = 64;  // of one tensor
+constexpr std::size_t kMaxSizes = 1U << 16;      // sizes of one call, flattened
+constexpr std::size_t kSizesBudget = 1U << 21;   // sizes of all entries together
 
 /// Removes the shapes of `dims.size()` tensors from the front of `sizes`.
 std::optional<std::vector<std::vector<std::int64_t>>> take_shapes(
@@ -24,7 +24,7 @@ std::optional<std::vector<std::vector<std::int64_t>>> take_shapes(
   std::vector<std::vector<std::int64_t>> shapes;
   shapes.reserve(dims.size());
   for (const std::int64_t dimensions : dims) {
-    if (dimensions < 0 || std::cmp_greater(dimensions, kMaxDimensions) ||
+    if (dimensions < 0 || std::cmp_greater(dimensions, kMaxEntryDimensions) ||
         std::cmp_greater(dimensions, sizes.size())) {
       return std::nullopt;
     }
@@ -53,9 +53,9 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> EntryReader::identity(Rem
 }
 
 bool EntryReader::read_names(RemoteAddress entry, FlightRecord& record) {
-  auto name = cpp_string(memory_, entry + layout_.group_name, kMaxName);
-  auto description = cpp_string(memory_, entry + layout_.group_description, kMaxName);
-  auto operation = cpp_string(memory_, entry + layout_.operation, kMaxName);
+  auto name = cpp_string(memory_, entry + layout_.group_name, kMaxEntryName);
+  auto description = cpp_string(memory_, entry + layout_.group_description, kMaxEntryName);
+  auto operation = cpp_string(memory_, entry + layout_.operation, kMaxEntryName);
   if (!name || !description || !operation || operation->empty()) {
     return false;
   }

@@ -26,8 +26,8 @@ bool has_torch(const Maps& maps) {
   });
 }
 
-std::optional<int> number(const std::map<std::string, std::string>& variables,
-                          const std::string& key) {
+std::optional<int> variable_number(const std::map<std::string, std::string>& variables,
+                                   const std::string& key) {
   const auto found = variables.find(key);
   if (found == variables.end()) {
     return std::nullopt;
@@ -57,8 +57,9 @@ std::optional<TorchState> read_torch_state(Target& target, PythonReader* python)
     const auto variables = python->environment();
     state.groups = std::move(groups->groups);
     groups_made = groups->made;
-    state.rank = groups->rank ? groups->rank : number(variables, "RANK");
-    state.world_size = groups->world_size ? groups->world_size : number(variables, "WORLD_SIZE");
+    state.rank = groups->rank ? groups->rank : variable_number(variables, "RANK");
+    state.world_size =
+        groups->world_size ? groups->world_size : variable_number(variables, "WORLD_SIZE");
   }
   read_recorders(target, python, layouts, state);
   name_records(state, groups_made);
