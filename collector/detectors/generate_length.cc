@@ -8,6 +8,7 @@
 #include "collector/detectors/partings/generation.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
+#include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/exits.h"
 
@@ -68,18 +69,19 @@ void add_tests_that_end_it(const graph::Examination& examination, const Explanat
 }
 
 Findings detect(const graph::Examination& examination) {
-  return findings_with(examination, Cause::kGenerate, "generate-length",
-                       [&](const Explanation& explanation, Finding& finding) {
-                         const Parting& parting = explanation.parting;
-                         finding.summary = fmt::format(
-                             "{} generated a different number of tokens than {}; {} in {}",
-                             said(parting.odd.ranks), said(parting.rest.ranks),
-                             ranks_do(parting.rest.ranks, "is waiting", "are waiting"),
-                             waiting_call(examination, explanation));
-                         finding.fix = fix(examination, explanation);
-                         put_generating_side_first(examination, parting, finding);
-                         add_tests_that_end_it(examination, explanation, finding);
-                       });
+  Findings findings = findings_with(
+      examination, Cause::kGenerate, "generate-length",
+      [&](const Explanation& explanation, Finding& finding) {
+        const Parting& parting = explanation.parting;
+        finding.summary = fmt::format("{} generated a different number of tokens than {}; {} in {}",
+                                      said(parting.odd.ranks), said(parting.rest.ranks),
+                                      ranks_do(parting.rest.ranks, "is waiting", "are waiting"),
+                                      waiting_call(examination, explanation));
+        finding.fix = fix(examination, explanation);
+        put_generating_side_first(examination, parting, finding);
+        add_tests_that_end_it(examination, explanation, finding);
+      });
+  return findings.empty() ? unseen_findings(examination, "generate-length") : findings;
 }
 
 constexpr std::string_view kExplanation =

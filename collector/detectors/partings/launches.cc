@@ -64,6 +64,7 @@ Launches::Launches(const model::JobModel& job)
     : job_(job),
       files_(any_text(job), job.sources),
       slicer_(files_, nullptr),
+      objects_(files_),
       ddp_(graph::wraps_in_ddp(job)) {}
 
 Where Launches::where_in(const program::File& file, std::size_t scope, Node node) {
@@ -94,6 +95,16 @@ std::optional<Launch> Launches::made_by(Node call, const Where& where) const {
     } else if (row != nullptr && (row->does == program::CallDoes::kCollective ||
                                   row->does == program::CallDoes::kAgrees)) {
       launch.operation = std::string(row->collective);
+    }
+  }
+  if (launch.operation.empty()) {  // model(x): a wrapper that gathers its sharded parameters
+    const program::Object object = objects_.of(callee, *where.file, where.scope);
+    const program::CallRow* const row = object.kind == program::Object::Kind::kLibrary
+                                            ? program::call_of_member(object.qualified, "forward")
+                                            : nullptr;
+    if (row != nullptr && row->does == program::CallDoes::kUnshards) {
+      launch.operation = std::string(row->collective);
+      launch.is = Launch::Is::kUnshards;
     }
   }
   if (graph::is_point_to_point(launch.operation)) {

@@ -12,6 +12,7 @@
 #include "collector/detectors/partings/launch.h"
 #include "collector/model/job_model.h"
 #include "collector/program/origin/callees.h"
+#include "collector/program/origin/objects.h"
 
 namespace ddpdoctor::detectors {
 
@@ -46,6 +47,7 @@ class Launches {
   const model::JobModel& job_;
   program::Files files_;
   program::Slicer slicer_;
+  program::Objects objects_;
   bool ddp_;
   std::map<std::pair<const program::File*, std::size_t>, std::vector<Launch>> known_;
 };

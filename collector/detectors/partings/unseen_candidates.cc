@@ -27,6 +27,7 @@ using program::Node;
 
 constexpr int kDeepest = 4;                  // depth of calls below a function on the stack
 constexpr std::size_t kMostFunctions = 300;  // functions analysed for one result
+const std::vector<program::CallBehind> kNoCalls;
 // Distance added for code inside a call, so that it is further back than the call.
 constexpr int kStepsOfACall = 1000;
 
@@ -181,6 +182,25 @@ class Search {
     return {};
   }
 
+  /// The first launch behind a function that all ranks are in, in the functions around it. In a
+  /// loop, what stands behind the call has been passed before.
+  model::CallSite first_after(const Seat& inner) {
+    for (std::size_t i = 0; i < inner.callers.size(); ++i) {
+      const auto seat = seat_of(inner.callers, i);
+      std::vector<Node> calls;
+      for (const program::CallBehind& one : seat ? seat->behind.calls : kNoCalls) {
+        if (one.call.line() > inner.callers[i].line) {
+          calls.push_back(one.call);
+        }
+      }
+      if (const model::CallSite found = seat ? first_in(calls, *seat) : model::CallSite();
+          found.known()) {
+        return found;
+      }
+    }
+    return {};
+  }
+
   void consider(const Choice& choice, const Seat& seat, int distance, bool of_stack) {
     const Decision& decision = choice.decision;
     if (decision.kind == DecisionKind::kAssert) {
@@ -207,6 +227,7 @@ class Search {
     one.ends_loop = ends;
     if (loop || one.ends_loop) {
       one.after = first_in(loop ? choice.if_not : choice.if_taken, seat);
+      one.after = one.after.known() || !of_stack ? one.after : first_after(seat);
     }
     one.distance = distance + choice.distance;
     if (!weigh(choice, seat, of_stack, one)) {
@@ -309,6 +330,11 @@ class Search {
            program::Source::kRank;
   }
 
+  /// Not computed from batches: a loop may be over them for as long as they are equal in number.
+  static bool is_own_state(program::Source source) {
+    return source >= program::Source::kException && source != program::Source::kRank;
+  }
+
   bool weigh_loop(const Choice& choice, const Seat& seat, const program::Origin& origin,
                   bool of_stack, Candidate& one) const {
     if (origin.source == program::Source::kUniform && !origin.object) {
@@ -320,7 +346,8 @@ class Search {
       return true;
     }
     // A loop over batches that all ranks are in has ended for some only if it is begun again.
-    const bool begun_again = !choice.once && rests_on_rank(origin, seat);
+    const bool again = !choice.once || seat.again;
+    const bool begun_again = again && (rests_on_rank(origin, seat) || is_own_state(origin.source));
     one.speaks = Speaks::kOwnBatches;
     return !of_stack || !choice.led_here || begun_again;
   }

@@ -10,7 +10,10 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/uneven_ahead.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
+#include "collector/program/questions/exits.h"
+#include "collector/program/questions/feedback.h"
 #include "collector/program/questions/uses.h"
 
 namespace ddpdoctor::detectors {
@@ -21,9 +24,24 @@ using program::DecisionKind;
 constexpr std::size_t kMostRivals = 3;  // in addition to the nearest
 constexpr std::size_t kLongest = 80;
 
-std::string_view kind_of(const Candidate& one) {
+/// Its test ends a loop that passes to a sharded module what the module returned before.
+bool ends_generation(const model::JobModel& job, const Candidate& one) {
+  const program::SourceText& lines = lines_of(job, one.call.file);
+  if (one.is != Launch::Is::kUnshards || one.where.file != one.call.file ||
+      !program::feedback_loop(lines, one.call.line)) {
+    return false;
+  }
+  const auto exits = program::loop_exits(lines, one.call.line);
+  return std::any_of(exits.begin(), exits.end(),
+                     [&one](const program::Block& exit) { return exit.line == one.where.line; });
+}
+
+std::string_view kind_of(const model::JobModel& job, const Candidate& one) {
   if (one.is == Launch::Is::kMessage) {
     return "p2p-deadlock";
+  }
+  if (ends_generation(job, one)) {
+    return "generate-length";
   }
   if (one.is == Launch::Is::kNewGroup && !one.is_loop()) {
     return "new-group-subset";
@@ -66,7 +84,7 @@ std::optional<UnseenDecision> choose(const graph::Examination& examination) {
   UnseenDecision out{
       .decision = std::move(all.front()), .rivals = {}, .kind = {}, .standing = standing->user};
   out.rivals.assign(std::make_move_iterator(all.begin() + 1), std::make_move_iterator(all.end()));
-  out.kind = kind_of(out.decision);
+  out.kind = kind_of(examination.job, out.decision);
   return out;
 }
 
@@ -186,7 +204,8 @@ void add_unseen_locations(const UnseenDecision& unseen, Finding& finding) {
                                     : here);
     out.push_back(location(one.where, {}, one.ends_loop ? "the loop ends here" : "this loop"));
     out.push_back(location(one.call, {}, "each iteration calls this"));
-  } else if (one.kind == DecisionKind::kExcept || one.skips) {  // the call itself is correct
+  } else if (one.kind == DecisionKind::kExcept ||
+             (one.skips && unseen.kind != "generate-length")) {  // the call itself is correct
     out.insert(out.end(), {decision, call});
   } else {
     out.insert(out.end(), {call, decision});

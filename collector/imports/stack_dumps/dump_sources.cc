@@ -49,13 +49,29 @@ std::map<std::string, Places> short_files(const model::JobModel& job) {
   return out;
 }
 
-/// Short names are relative to sys.path, whose first folder is that of the script.
-void add_script_folders(const model::JobModel& job, std::vector<std::string>& folders) {
+/// Short names are relative to sys.path, whose first folder is that of the script. A script named
+/// by a relative path is looked for in the folders in which the job may have been started.
+void add_script_folders(const model::JobModel& job, std::span<const std::string> started_in,
+                        std::vector<std::string>& folders) {
+  const auto add = [&folders](std::string folder) {
+    if (folders.size() < kMostFolders &&
+        std::find(folders.begin(), folders.end(), folder) == folders.end()) {
+      folders.push_back(std::move(folder));
+    }
+  };
   for (const model::Observation& observation : job.observations) {
     for (const model::Process& process : observation.processes) {
       for (const std::string& word : process.command) {
-        if (word.starts_with('/') && word.ends_with(".py") && folders.size() < kMostFolders) {
-          folders.push_back(word.substr(0, word.rfind('/')));
+        const std::size_t slash = word.rfind('/');
+        if (slash == word.npos || !word.ends_with(".py")) {
+          continue;
+        }
+        if (word.front() == '/') {
+          add(word.substr(0, slash));
+        } else if (is_short(word)) {
+          for (const std::string& from : started_in) {
+            add(from + "/" + word.substr(0, slash));
+          }
         }
       }
     }
@@ -154,7 +170,7 @@ void find_short_sources(model::JobModel& job, std::span<const std::string> folde
   std::vector<std::string> all(
       folders.begin(),
       folders.begin() + static_cast<std::ptrdiff_t>(std::min(folders.size(), kMostFolders / 2)));
-  add_script_folders(job, all);
+  add_script_folders(job, std::vector<std::string>(all), all);
   const Found found = found_in(short_files(job), all);
   if (found.empty()) {
     return;

@@ -230,7 +230,9 @@ void load_imported(JobModel& job, const Files& named) {
 
 void load_local_sources(JobModel& job) {
   bool read = false;
-  for (const auto& [file, wanted] : wanted_files(job)) {
+  Files files = wanted_files(job);
+  for (auto& [file, wanted] : files) {
+    wanted.process = nullptr;  // a process of another machine, or one that has ended
     const auto content = read_text(file);
     const auto known = job.sources.find(file);
     auto lines = content ? lines_of(content->content) : std::map<int, std::string>();
@@ -241,6 +243,7 @@ void load_local_sources(JobModel& job) {
     }
   }
   if (read) {
+    load_imported(job, files);
     job.coverage.warnings.emplace_back(
         "source lines are those of this machine: the job may have run others");
   }

@@ -159,8 +159,10 @@ Origin Slicer::comparison(Node node, const Where& where) {
   const bool presence = only_asks_for_presence(operands, sign);
   const auto decides = presence && sign.starts_with("is") ? std::move(out.none) : nullptr;
   out.none = nullptr;
-  if (decides && out.source == Source::kRank && !chosen) {
-    return *decides;  // the value depends on the rank, but whether it is None does not
+  const bool is_always_something =
+      out.source == Source::kRank || out.source == Source::kRandom || out.source == Source::kClock;
+  if (decides && is_always_something && !chosen) {
+    return *decides;  // the value differs, but whether it is None is decided elsewhere
   }
   if (out.source == Source::kRank && presence && !chosen) {
     out.source = Source::kUniform;
@@ -225,6 +227,12 @@ bool Slicer::is_counter(Node node, const Where& where) {
   });
 }
 
+/// `None if test else value`: the test decides whether it is None.
+bool chooses_none(const std::vector<Node>& parts) {
+  return without_parentheses(parts[0]).is(NodeKind::kNone) !=
+         without_parentheses(parts[2]).is(NodeKind::kNone);
+}
+
 Origin Slicer::conditional(Node node, const Where& where) {
   const std::vector<Node> parts = node.children();  // then, the test, else
   if (parts.size() != 3) {
@@ -237,6 +245,10 @@ Origin Slicer::conditional(Node node, const Where& where) {
   if (test.source == Source::kRank && !(is_flag(parts[0]) && is_flag(parts[2]))) {
     Origin values = joined({parts[0], parts[2]}, where);
     if (is_own(values.source)) {
+      if (chooses_none(parts)) {
+        test.source = Source::kData;  // on that rank, the input is missing
+        values.none = std::make_shared<const Origin>(std::move(test));
+      }
       return values;
     }
     test.number = false;

@@ -49,7 +49,7 @@ class Kinds {
     if (is_batches(made)) {
       return Items::kBatches;
     }
-    if (is_derived_container(made)) {
+    if (extends_container(made, files_)) {
       return Items::kElements;
     }
     if (node.is(NodeKind::kCall)) {
@@ -72,24 +72,6 @@ class Kinds {
     const SourceRow* row =
         made.kind == Definition::Kind::kLibrary ? source_of_name(made.qualified) : nullptr;
     return row != nullptr && row->source == Source::kData;
-  }
-
-  /// `class Averages(dict)`: an object of it holds its own elements.
-  [[nodiscard]] bool is_derived_container(const Definition& made) const {
-    const auto all =
-        made.kind == Definition::Kind::kClass ? files_.bases_of(made) : std::vector<Definition>{};
-    return std::any_of(all.begin(), all.end(), [this](const Definition& one) {
-      if (one.kind != Definition::Kind::kClass) {
-        return is_container_class(last_of(one.qualified));
-      }
-      const Scope& scope = one.file->scopes()[one.scope];
-      const auto bases = scope.node.field(Field::kSuperclasses).children();
-      return std::any_of(bases.begin(), bases.end(), [&](Node base) {
-        return base.is(NodeKind::kName) && is_container_class(base.text()) &&
-               files_.lookup(*one.file, scope.outer, base.text()).kind ==
-                   Definition::Kind::kUnknown;
-      });
-    });
   }
 
   Items of_variable(const Definition& is, int depth) {
@@ -217,6 +199,22 @@ bool hands_on(const Files& files, const File& file, std::size_t scope, Node node
 }
 
 }  // namespace
+
+bool extends_container(const Definition& made, const Files& files) {
+  const auto all =
+      made.kind == Definition::Kind::kClass ? files.bases_of(made) : std::vector<Definition>{};
+  return std::any_of(all.begin(), all.end(), [&files](const Definition& one) {
+    if (one.kind != Definition::Kind::kClass) {
+      return is_container_class(last_of(one.qualified));
+    }
+    const Scope& scope = one.file->scopes()[one.scope];
+    const auto bases = scope.node.field(Field::kSuperclasses).children();
+    return std::any_of(bases.begin(), bases.end(), [&](Node base) {
+      return base.is(NodeKind::kName) && is_container_class(base.text()) &&
+             files.lookup(*one.file, scope.outer, base.text()).kind == Definition::Kind::kUnknown;
+    });
+  });
+}
 
 bool gives_elements(std::string_view method) {
   return is_one_of(method, {"items", "keys", "values", "parameters", "named_parameters", "buffers",

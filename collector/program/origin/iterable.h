@@ -22,6 +22,9 @@ inline bool passes_on(std::string_view function) {
                               "islice", "tqdm", "trange", "prefetch", "chain"});
 }
 
+/// `class Averages(dict)`: an object of it holds its own elements.
+bool extends_container(const Definition& made, const Files& files);
+
 /// The `for` at a line; no node if the line has another statement.
 inline Node loop_at(const SourceIndex& index, int line) {
   const std::size_t at = index.empty() ? kNone : index.statement_at(line);

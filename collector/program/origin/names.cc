@@ -16,6 +16,11 @@ bool takes_name_in(std::string_view method) {
                             "setdefault", "put_nowait"});
 }
 
+/// `x.zero_()`: torch's names for methods that write into their tensor.
+bool writes_in_place(std::string_view method) {
+  return method.ends_with('_') && !method.ends_with("__");
+}
+
 /// A value stored once in a container is a choice; values stored in each iteration are data.
 bool is_in_loop(Node node, Node scope) {
   for (Node at = node.parent(); at && at != scope && at.parent() != at; at = at.parent()) {
@@ -198,7 +203,7 @@ Origin Slicer::bound(const Binding& binding, const File& file, std::size_t scope
     case BindingKind::kMethod: {
       const std::string_view method =
           binding.node.field(Field::kFunction).field(Field::kAttribute).text();
-      if (!takes_name_in(method)) {
+      if (!takes_name_in(method) && !writes_in_place(method)) {
         return out;
       }
       out = arguments(binding.node, there);

@@ -2,6 +2,7 @@
 // The origin of a parameter: what its callers pass; those on the call string come first.
 #include <algorithm>
 
+#include "collector/program/origin/iterable.h"
 #include "collector/program/origin/passing.h"
 #include "collector/program/origin/slicer.h"
 
@@ -19,7 +20,7 @@ Origin Slicer::parameter(const File& file, std::size_t scope, std::string_view n
   const std::size_t index = number_of(function, name);
   const bool method = is_method(file, scope);
   if (method && index == 0 && (name == "self" || name == "cls")) {
-    return of(Source::kUniform);
+    return name == "self" ? own_items(file, function.outer, where) : of(Source::kUniform);
   }
   if (index == kNoParameter || function.parameters[index].kind == Parameter::Kind::kStar ||
       function.parameters[index].kind == Parameter::Kind::kDoubleStar) {
@@ -49,6 +50,33 @@ Origin Slicer::parameter(const File& file, std::size_t scope, std::string_view n
     out = from_calls_of_objects(file, scope, index, where, found);
   }
   return found ? out : unknown(name);
+}
+
+Origin Slicer::own_items(const File& file, std::size_t type, const Where& where) {
+  const Scope& extended = file.scopes()[type];
+  Origin out = of(Source::kUniform);
+  const Definition itself{.kind = Definition::Kind::kClass, .file = &file, .scope = type};
+  if (!extends_container(itself, files_)) {
+    return out;
+  }
+  int calls = 0;
+  for (const File& from : files_.all()) {
+    const auto [first, last] = from.facts->calls.equal_range(extended.name);
+    for (auto one = first; one != last && calls < kMostCallers; ++one, ++calls) {
+      const auto& [scope, call] = one->second;
+      const Definition made =
+          files_.resolve(from, scope, dotted_name(call.field(Field::kFunction)));
+      if (made.kind == Definition::Kind::kClass && made.file == &file && made.scope == type) {
+        out = stronger(std::move(out),
+                       arguments(call, {.file = &from,
+                                        .scope = scope,
+                                        .statement = from.facts->index->statement_of(call),
+                                        .depth = where.depth}));
+      }
+    }
+  }
+  out.number = false;
+  return out;
 }
 
 /// `model(batch)` runs the forward() or __call__() of the object's class.

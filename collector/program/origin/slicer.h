@@ -101,6 +101,8 @@ class Slicer {
   Origin run_by(const File& from, const CallIn& call, std::size_t index, bool& found);
   Origin made_with(const File& file, std::size_t scope, std::string_view name, const Where& where,
                    bool& found);
+  /// The items of an object whose class extends a container: what its constructor is given.
+  Origin own_items(const File& file, std::size_t type, const Where& where);
   bool hooked(const File& file, std::size_t scope, std::size_t index, Origin& out);
   Origin environment(Node key, Node call, const Where& where);
   // the decisions that control whether a statement runs

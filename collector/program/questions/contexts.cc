@@ -25,12 +25,29 @@ std::string_view called_name(Node call) {
   return callee.is(NodeKind::kAttribute) ? callee.field(Field::kAttribute).text() : callee.text();
 }
 
+/// `with model.join():`, `stack.enter_context(model.join())`.
+bool is_entered(Node call) {
+  for (Node at = call.parent(); at && !at.is(NodeKind::kBlock) && at.parent() != at;
+       at = at.parent()) {
+    if (at.is(NodeKind::kWithItems) ||
+        (at.is(NodeKind::kCall) && called_name(at) == "enter_context")) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// `with Join([model]):`, `with model.join():`, `with model.no_sync():`
 bool makes_steps_unlike(Node call) {
   const std::string_view name = called_name(call);
   const CallRow* row = call_of_context(name);
-  return row != nullptr &&
-         (row->does == CallDoes::kShields || row->does == CallDoes::kHoldsGradients);
+  if (row == nullptr) {
+    return false;
+  }
+  // Threads, strings and paths have a join(), too, and are not entered.
+  const bool is_class = row->name.empty();
+  return row->does == CallDoes::kHoldsGradients ||
+         (row->does == CallDoes::kShields && (is_class || is_entered(call)));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // A file whose path a dump shortens is found if its lines match, and only then.
 #include "collector/imports/stack_dumps/dump_sources.h"
 
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
 #include "collector/imports/logs/text_file.h"
@@ -60,6 +62,16 @@ TEST(ShortSources, LieBesideTheScriptOfTheCommandLine) {
   const tests::TempDir folder;
   const std::string path = folder.write("train.py", kProgram);
   EXPECT_EQ(file_of_user_frame("step (train.py:7)", {}, "python " + path), path);
+}
+
+TEST(ShortSources, LieBesideAScriptThatWasStartedFromTheFolderAbove) {
+  const tests::TempDir folder;
+  std::filesystem::create_directory(folder.path("jobs"));
+  const std::string path = folder.write("jobs/train.py", kProgram);
+  const std::vector<std::string> started_in{folder.path("")};
+  EXPECT_EQ(file_of_user_frame("step (train.py:7)", started_in, "python -u jobs/train.py"), path);
+  EXPECT_EQ(file_of_user_frame("step (train.py:7)", started_in, "python ../jobs/train.py"),
+            "train.py");
 }
 
 TEST(ShortSources, ANameThatLeadsOutOfTheFolderIsNotOpened) {

@@ -318,6 +318,22 @@ TEST(LoadSources, ReadsSourceTheFramesNameAndNothingElse) {
   ::unlink(secret.c_str());
 }
 
+TEST(LoadSources, ReadsWhatTheFilesOfADumpImport) {
+  const std::string base = testing::TempDir() + "dump_" + std::to_string(::getpid()) + "_";
+  const std::string script = base + "main.py";
+  const std::string module = base + "parts.py";
+  std::ofstream(script) << "import dump_" << ::getpid() << "_parts as parts\nparts.run()\n";
+  std::ofstream(module) << "def run():\n    pass\n";
+  JobModel job;
+  job.collectives.resize(1);
+  job.collectives[0].call_site = {script, 2, "<module>"};
+  load_local_sources(job);
+  EXPECT_EQ(source_line(job, script, 2), "parts.run()");
+  EXPECT_EQ(source_line(job, module, 1), "def run():");
+  ::unlink(script.c_str());
+  ::unlink(module.c_str());
+}
+
 TEST(LoadSources, KeepsLargeFilesWhole) {
   const std::string script = testing::TempDir() + "large_" + std::to_string(::getpid()) + ".py";
   std::ofstream out(script);

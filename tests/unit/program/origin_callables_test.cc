@@ -118,5 +118,20 @@ def fit():
             name_of(Source::kUnknown));
 }
 
+TEST(Origin, AMethodThatWritesInPlaceChangesTheTensorAsTheTestAroundItSays) {
+  EXPECT_EQ(
+      source_of("import torch\nx = torch.ones(1)\nfor i in range(9):\n  if torch.rand(1) > 0.5:\n"
+                "    x.zero_()\n  f()  # HERE\n",
+                "x.any()"),
+      name_of(Source::kData));
+}
+
+TEST(Origin, NoneOrARandomTensorIsNoneAsItsTestSays) {
+  EXPECT_EQ(
+      source_of("import torch\nx = None if dist.get_rank() == 1 else torch.randn(4)\nf()  # HERE\n",
+                "x is not None"),
+      name_of(Source::kData));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::program

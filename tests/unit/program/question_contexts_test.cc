@@ -22,6 +22,10 @@ TEST(Contexts, UnlikeStepsAreJoinAndWhatHoldsGradients) {
   EXPECT_TRUE(has_unlike_steps(lines_of("with self.net.no_sync():\n  f()\n")));
   EXPECT_TRUE(has_unlike_steps(lines_of("with Join([net]):\n  f()\n")));
   EXPECT_TRUE(has_unlike_steps(lines_of("with a.accumulate(net):\n  f()\n")));
+  EXPECT_TRUE(has_unlike_steps(lines_of("with net.join():\n  f()\n")));
+  EXPECT_TRUE(has_unlike_steps(lines_of("stack.enter_context(net.join())\n")));
+  EXPECT_FALSE(has_unlike_steps(lines_of("with open(os.path) as f:\n  path = os.path.join(a)\n")));
+  EXPECT_FALSE(has_unlike_steps(lines_of("path = os.path.join(a)\nthread.join()\n")));
   EXPECT_FALSE(has_unlike_steps(lines_of("# Join, no_sync()\naccumulation = 4\n")));
 }
 

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// All hosts are at one line of a loop, and only the source tells what may have ended it earlier on
+// some ranks: items of a container that a class extends, a start that each rank reads, generation.
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+/// The hosts wait in `line` of `function`, which `more` frames called.
+JobBuilder spinning_in(const std::string& source, const std::string& function,
+                       const std::string& line, const std::string& more) {
+  JobBuilder builder = job();
+  builder.ranks(2).backend("nccl").state(kAll, 'R').looked_once();
+  builder.source(kTrain, "import collections, torch\nimport torch.distributed as dist\n" + source);
+  const std::string user = at(function, line) + " | " + more;
+  builder.stack(kAll, line.starts_with("all_reduce") ? in("all_reduce", user) : user);
+  return builder;
+}
+
+std::string tallied(const std::string& base) {
+  return "class Tally(" + base +
+         "):\n"
+         "    def __call__(self):\n"
+         "        for label in self:\n"
+         "            dist.all_reduce(self.number)\n"
+         "            self.total = self.number.item()\n"
+         "def labels_of(batch):\n"
+         "    return ['cars'] if batch.sum() > 3 else ['cars', 'trams']\n"
+         "def main(batches):\n"
+         "    for batch in range(100):\n"
+         "        Tally((label, 1) for label in labels_of(torch.randn(4)))()\n";
+}
+
+TEST(HostAheadInLoops, AClassThatExtendsAContainerHasTheItemsItWasMadeWith) {
+  const auto told = [](const std::string& base) {
+    return asked("collective-count", spinning_in(tallied(base), "__call__", "self.number.item()",
+                                                 "py:main@/srv/train.py:12")
+                                         .build());
+  };
+  for (const char* base : {"dict", "collections.OrderedDict"}) {
+    const Findings findings = told(base);
+    ASSERT_EQ(findings.size(), 1U) << base;
+    EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+    EXPECT_EQ(findings[0].locations.at(0).line, 6);
+    EXPECT_EQ(findings[0].locations.at(1).line, 5);
+  }
+  EXPECT_TRUE(told("object").empty()) << "what is in it, nobody knows";
+}
+
+Findings resumed(const std::string& start) {
+  return asked(
+      "uneven-inputs",
+      spinning_in("def resume(path):\n    with open(path) as file:\n        return " + start +
+                      "\ndef train(start, total):\n"
+                      "    for step in range(start, total):\n"
+                      "        dist.all_reduce(torch.ones(4))\n"
+                      "def main(path):\n    while True:\n"
+                      "        train(resume(path), 30)\n"
+                      "        dist.broadcast(torch.ones(1), src=0)\n",
+                  "train", "all_reduce(torch.ones(4))", "py:main@/srv/train.py:11")
+          .build());
+}
+
+TEST(HostAheadInLoops, AStartThatEachRankReadsEndsTheLoopEarlierAndTheCallBehindItIsNamed) {
+  const Findings findings = resumed("int(file.read())");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].locations.at(0).line, 12) << "the first call after the loop";
+  EXPECT_EQ(findings[0].locations.at(1).line, 7);
+  EXPECT_TRUE(resumed("2").empty());
+}
+
+Findings generated(const std::string& wrapped, const std::string& stop) {
+  return asked("generate-length",
+               spinning_in("from torch.distributed.fsdp import FullyShardedDataParallel\n"
+                           "def sharded(module):\n    return " +
+                               wrapped +
+                               "\ndef generate(model, ids):\n"
+                               "    alive = torch.ones(1)\n"
+                               "    for length in range(64):\n"
+                               "        ids = model(ids)\n"
+                               "        if " +
+                               stop +
+                               ":\n"
+                               "            alive.zero_()\n"
+                               "        if not alive.any():\n"
+                               "            break\n"
+                               "    return ids\n"
+                               "def main():\n    model = sharded(torch.nn.Linear(8, 8))\n"
+                               "    while True:\n"
+                               "        ids = generate(model, torch.randn(4, 8))\n"
+                               "        dist.all_reduce(ids.sum())\n",
+                           "generate", "if not alive.any()", "py:main@/srv/train.py:18")
+                   .build());
+}
+
+TEST(HostAheadInLoops, ATestOfTheRanksOwnEndsTheGenerationOnAShardedModule) {
+  const Findings findings = generated("FullyShardedDataParallel(module)", "torch.rand(1) > 0.5");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+  EXPECT_EQ(findings[0].locations.at(1).line, 12);
+  EXPECT_TRUE(generated("module", "torch.rand(1) > 0.5").empty()) << "no call is made for it";
+  EXPECT_TRUE(generated("FullyShardedDataParallel(module)", "length > 8").empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
