@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "collector/model/questions.h"
 
@@ -32,21 +34,45 @@ bool is_short(string_view file) {
          file.find("..") == file.npos && file.find('\0') == file.npos && model::is_user_file(file);
 }
 
-std::map<std::string, Places> short_files(const model::JobModel& job) {
-  std::map<std::string, Places> out;
-  for (const model::Observation& observation : job.observations) {
-    for (const model::Process& process : observation.processes) {
-      for (const model::Thread& thread : process.threads) {
-        for (const model::Frame& frame : thread.frames) {
-          if (frame.language == model::Language::kPython && is_short(frame.file) &&
-              (out.size() < kMostFiles || out.contains(frame.file))) {
-            out[frame.file].emplace(frame.line, frame.function);
+/// Calls `each(frame, process)` for every Python frame of a job.
+template <typename Job, typename Each>
+void each_python_frame(Job& job, const Each& each) {
+  for (auto& observation : job.observations) {
+    for (auto& process : observation.processes) {
+      for (auto& thread : process.threads) {
+        for (auto& frame : thread.frames) {
+          if (frame.language == model::Language::kPython) {
+            each(frame, process);
           }
         }
       }
     }
   }
+}
+
+std::map<std::string, Places> short_files(const model::JobModel& job) {
+  std::map<std::string, Places> out;
+  each_python_frame(job, [&out](const model::Frame& frame, const model::Process&) {
+    if (is_short(frame.file) && (out.size() < kMostFiles || out.contains(frame.file))) {
+      out[frame.file].emplace(frame.line, frame.function);
+    }
+  });
   return out;
+}
+
+/// "threading.py" of the standard library gets its folder, by which the detectors tell it from a
+/// user's file. Which names are the library's, is_user_file() knows.
+void place_library_files(model::JobModel& job) {
+  each_python_frame(job, [](model::Frame& frame, const model::Process& process) {
+    if (frame.file.ends_with(".py") && frame.file.find('/') == std::string::npos &&
+        !model::is_user_file(frame.file)) {
+      const std::string& version = process.python_version;
+      const std::size_t minor = version.rfind('.');
+      frame.file =
+          fmt::format("./lib/python{}/{}",
+                      minor == std::string::npos ? "3" : version.substr(0, minor), frame.file);
+    }
+  });
 }
 
 /// Short names are relative to sys.path, whose first folder is that of the script. A script named
@@ -167,6 +193,7 @@ Found found_in(const std::map<std::string, Places>& wanted,
 }  // namespace
 
 void find_short_sources(model::JobModel& job, std::span<const std::string> folders) {
+  place_library_files(job);
   std::vector<std::string> all(
       folders.begin(),
       folders.begin() + static_cast<std::ptrdiff_t>(std::min(folders.size(), kMostFolders / 2)));
@@ -175,18 +202,11 @@ void find_short_sources(model::JobModel& job, std::span<const std::string> folde
   if (found.empty()) {
     return;
   }
-  for (model::Observation& observation : job.observations) {
-    for (model::Process& process : observation.processes) {
-      for (model::Thread& thread : process.threads) {
-        for (model::Frame& frame : thread.frames) {
-          const auto full = found.find(frame.file);
-          if (full != found.end() && frame.language == model::Language::kPython) {
-            frame.file = full->second;
-          }
-        }
-      }
+  each_python_frame(job, [&found](model::Frame& frame, const model::Process&) {
+    if (const auto full = found.find(frame.file); full != found.end()) {
+      frame.file = full->second;
     }
-  }
+  });
   for (const auto& [file, full] : found) {
     if (auto lines = job.sources.extract(file)) {
       job.sources[full].merge(lines.mapped());

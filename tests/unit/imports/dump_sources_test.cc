@@ -74,6 +74,11 @@ TEST(ShortSources, LieBesideAScriptThatWasStartedFromTheFolderAbove) {
             "train.py");
 }
 
+TEST(ShortSources, AFileOfTheStandardLibraryGetsItsFolder) {
+  EXPECT_EQ(file_of_user_frame("Pdb.interaction (pdb.py:433)", {}), "./lib/python3.11/pdb.py");
+  EXPECT_EQ(file_of_user_frame("step (mine.py:7)", {}), "mine.py");
+}
+
 TEST(ShortSources, ANameThatLeadsOutOfTheFolderIsNotOpened) {
   const tests::TempDir folder;
   folder.write("train.py", kProgram);
