@@ -104,7 +104,14 @@ Processes shut_out(const model::JobModel& job, const Processes& of_rank,
   return taken ? out : Processes{};
 }
 
-/// One of them still works, for example on its imports; not one that polls at the rendezvous.
+/// It polls at the rendezvous, or for what other ranks or its GPU have to do: a host that spins in
+/// the driver is waiting, too.
+bool waits(const graph::Standing& standing) {
+  return standing.activity == graph::Activity::kRendezvous ||
+         standing.activity == graph::Activity::kGpu || standing.waits_for_ranks();
+}
+
+/// One of them still works, for example on its imports.
 bool starts_up(const graph::Examination& examination, const Processes& claimants) {
   const model::JobModel& job = examination.job;
   return job.progress == model::Progress::kMoving ||
@@ -112,8 +119,7 @@ bool starts_up(const graph::Examination& examination, const Processes& claimants
            const model::Thread* main = model::main_thread(*process);
            return main != nullptr &&
                   (main->state == 'R' || graph::ran_between_looks(job, *process, *main)) &&
-                  graph::standing_of(job, examination.history, *process, *main).activity !=
-                      graph::Activity::kRendezvous;
+                  !waits(graph::standing_of(job, examination.history, *process, *main));
          });
 }
 

@@ -2,6 +2,8 @@
 #include "collector/detectors/evidence/vanished.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
@@ -39,6 +41,19 @@ bool is_waited_for(const graph::Examination& examination, model::Rank rank) {
                      });
 }
 
+/// Two children of one launcher have one rank: the rendezvous counted one of them for the rank that
+/// has no process.
+bool is_claimed_twice(const model::JobModel& job) {
+  std::set<std::pair<pid_t, model::Rank>> claims;
+  for (const model::Process* process : processes(job)) {
+    if (process->role == model::Role::kRank && process->rank && alive(*process) &&
+        !claims.emplace(process->ppid, *process->rank).second) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 model::RankSet vanished(const graph::Examination& examination) {
@@ -50,7 +65,7 @@ model::RankSet vanished(const graph::Examination& examination) {
                                            standing.activity == graph::Activity::kDdpBackward ||
                                            standing.activity == graph::Activity::kDdpForward;
                                   });
-  if (!joined || !examination.still()) {
+  if (!joined || !examination.still() || is_claimed_twice(examination.job)) {
     return {};
   }
   return ranks_where(examination, [&examination](const graph::Standing& standing) {

@@ -67,6 +67,25 @@ TEST(DuplicateRank, OnlySuspectsAJobThatStillStartsUp) {
                 .build())));
 }
 
+TEST(DuplicateRank, IsSureOfHostsThatSpinInACollectiveAndLeavesNoDeadRank) {
+  const std::string spins =
+      "native:??@libcuda.so.1 | py:barrier@/v/site-packages/torch/distributed/distributed_c10d.py"
+      ":5356 | py:train@/srv/train.py:20";
+  JobBuilder told = job();
+  told.ranks(3).backend("nccl").state(kAll, 'R').stack({0, 1}, spins).absent(2);
+  const std::string dead = "dead-rank";
+  EXPECT_EQ(asked(dead, told.build()).size(), 1U);
+  told.process({.role = model::Role::kRank,
+                .rank = 1,
+                .pid = 777,
+                .ppid = kLauncherPid,
+                .threads = {{.stack = spins, .state = 'R'}}});
+  const auto findings = asked("duplicate-rank", told.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_TRUE(asked(dead, told.build()).empty());
+}
+
 TEST(DuplicateRank, IsSilentOnAChildOfTheRank) {
   EXPECT_TRUE(
       asked("duplicate-rank",
