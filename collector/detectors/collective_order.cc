@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/group_numbers.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/calls_at.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/two_groups.h"
 
@@ -106,6 +107,44 @@ void add_places(const graph::Examination& examination, const std::vector<std::st
   }
 }
 
+/// All ranks run one call, and it reached different functions: a role's class, an item of a table.
+void add_ways(const graph::Examination& examination, const Explanation& explanation,
+              Finding& finding) {
+  const auto& fork = explanation.fork;
+  if (!fork || !graph::same_line(fork->ours, fork->theirs) || fork->below_ours.empty() ||
+      fork->below_theirs.empty()) {
+    return;
+  }
+  const model::JobModel& job = examination.job;
+  const program::Node call = call_to(job, fork->ours, fork->below_ours.back());
+  if (!call || call != call_to(job, fork->theirs, fork->below_theirs.back())) {
+    return;
+  }
+  std::map<std::string, model::RankSet> reached;
+  for (const model::Rank rank : finding.culprits) {
+    const graph::Standing* standing = examination.standing(rank);
+    const Path path = standing == nullptr ? Path{} : standing->callers;
+    for (std::size_t i = 1; i < path.size(); ++i) {
+      if (graph::same_line(path[i], fork->ours)) {
+        reached[path[i - 1].function].insert(rank);
+        break;
+      }
+    }
+  }
+  if (reached.size() < 2) {
+    return;
+  }
+  Location where = location(fork->ours, {}, "runs different functions");
+  for (const auto& [function, ranks] : reached) {
+    where.outcomes.push_back(
+        {.ranks = ranks,
+         .expression = std::string(call.field(program::Field::kFunction).text()),
+         .value = function,
+         .reason = fmt::format("{} in it", is_or_are(ranks))});
+  }
+  finding.locations.push_back(std::move(where));
+}
+
 /// From stacks alone: the groups are unknown, but it cannot be a single group.
 void tell_calls_that_did_not_meet(const graph::Examination& examination, const Parting& parting,
                                   Finding& finding) {
@@ -149,9 +188,12 @@ Findings detect(const graph::Examination& examination) {
       "Call the collectives of both groups in the same order on every rank; or wait() for the "
       "first before the second starts.";
   add_places(examination, cycle, finding);
-  static_cast<void>(std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
+  const bool chosen = std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
     return add_choice(examination, one, "decides which group comes first", finding);
-  }));
+  });
+  if (!chosen) {
+    add_ways(examination, all.front(), finding);
+  }
   return {finding};
 }
 

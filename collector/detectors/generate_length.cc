@@ -6,11 +6,13 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/generation.h"
+#include "collector/detectors/partings/outcomes.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/exits.h"
+#include "collector/program/questions/feedback.h"
 
 namespace ddpdoctor::detectors::generate_length {
 namespace {
@@ -68,6 +70,26 @@ void add_tests_that_end_it(const graph::Examination& examination, const Explanat
   }
 }
 
+/// The user's own loop, which the other side has left.
+void add_loop(const graph::Examination& examination, const Parting& parting, Finding& finding) {
+  const Side& inside = generating(examination, parting);
+  const Side& left = &inside == &parting.odd ? parting.rest : parting.odd;
+  const auto line = own_generation_line(examination, inside);
+  const auto loop = line ? program::feedback_loop(lines_of(examination.job, line->file), line->line)
+                         : std::nullopt;
+  if (!loop || is_generating(examination, left)) {
+    return;
+  }
+  const model::CallSite where{.file = line->file, .line = loop->line, .function = line->function};
+  finding.locations.push_back(location(where, {}, "generates a token in each iteration"));
+  if (finding.confidence != Confidence::kPossible) {
+    add_loop_outcome(
+        examination.job,
+        {.loop = where, .header = loop->condition, .left = &left.ranks, .inside = &inside.ranks},
+        finding);
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_with(
       examination, Cause::kGenerate, "generate-length",
@@ -80,6 +102,7 @@ Findings detect(const graph::Examination& examination) {
         finding.fix = fix(examination, explanation);
         put_generating_side_first(examination, parting, finding);
         add_tests_that_end_it(examination, explanation, finding);
+        add_loop(examination, parting, finding);
       });
   return findings.empty() ? unseen_findings(examination, "generate-length") : findings;
 }

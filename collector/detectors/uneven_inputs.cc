@@ -2,7 +2,6 @@
 // Ranks run a different number of steps: some have left the training loop, and the others wait for
 // them in its next backward or collective.
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
+#include "collector/detectors/partings/recorded_rounds.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/partings/swallowed.h"
@@ -47,14 +47,8 @@ void put_leaving_line_first(const Explanation& explanation, Finding& finding) {
 
 void add_counts(const graph::Examination& examination, const Parting& parting, Finding& finding) {
   const model::CallSite& site = parting.rest.site();
-  std::map<model::Rank, int> counts;
-  for (const model::Rank rank : {parting.odd.ranks.front(), parting.rest.ranks.front()}) {
-    for (const model::CollectiveCall* call : examination.history.calls(parting.group, rank)) {
-      counts[rank] += graph::same_line(call->call_site, site) ? 1 : 0;
-    }
-  }
-  const int odd = counts[parting.odd.ranks.front()];
-  const int rest = counts[parting.rest.ranks.front()];
+  const int odd = calls_made_at(examination, parting.group, parting.odd.ranks.front(), site);
+  const int rest = calls_made_at(examination, parting.group, parting.rest.ranks.front(), site);
   if (rest > odd) {
     finding.evidence.push_back(
         {.rank = std::nullopt,

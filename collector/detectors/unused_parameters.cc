@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/gradient_sync.h"
+#include "collector/detectors/partings/outcomes.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/skipped_step.h"
@@ -56,6 +57,8 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
     finding.confidence = at_most(finding.confidence, Confidence::kLikely);
     finding.fix += fmt::format(" Or make every rank run the step that {} skipped ({}).",
                                said(parting.odd.ranks), line_of(skip->where));
+  } else if (cause && finding.confidence != Confidence::kPossible) {
+    add_opposite_outcome(examination.job, *cause, {}, parting, finding);
   }
 }
 

@@ -40,6 +40,7 @@ std::optional<Branch> choice_at(const model::JobModel& job, const Path& path,
                   .on = on,
                   .leads_to_ours = false,
                   .guarded = {.file = file, .line = line, .function = function},
+                  .defers = true,
                   .unproven = is_unproven(origin)};
   }
   return std::nullopt;

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/dispatch.h"
+#include "collector/detectors/partings/recorded_rounds.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/observed_values.h"
 #include "collector/program/questions/blocks.h"
@@ -74,12 +76,19 @@ class Outcomes {
   std::vector<Outcome> out_;
 };
 
+/// The place that shows the decision: the one without ranks, if ranks are at the same line.
 Location* location_at(Finding& finding, const model::CallSite& site) {
-  const auto found = std::find_if(
-      finding.locations.begin(), finding.locations.end(), [&site](const Location& one) {
-        return one.file == site.file && one.line == site.line && one.ranks.empty() && !one.rank;
-      });
-  return found == finding.locations.end() ? nullptr : &*found;
+  Location* out = nullptr;
+  for (Location& one : finding.locations) {
+    if (one.file == site.file && one.line == site.line) {
+      const bool of_no_rank = one.ranks.empty() && !one.rank;
+      out = out == nullptr || of_no_rank ? &one : out;
+      if (of_no_rank) {
+        break;
+      }
+    }
+  }
+  return out;
 }
 
 std::function<bool(const std::string&)> is(std::string expected) {
@@ -148,49 +157,61 @@ std::optional<bool> read_on(const std::vector<ValueGroup>& groups, const model::
   return holds("True") ? std::optional(true) : holds("False") ? std::optional(false) : std::nullopt;
 }
 
-/// No line shows it, but the test was read on one side: the other went the other way.
-void add_opposite(const model::JobModel& job, const Branch& branch, const Parting& parting,
-                  Location& location) {
-  const auto groups = model::values_at(job, branch.where.file, branch.where.line);
-  const auto odd = read_on(groups, parting.odd.ranks);
-  const auto rest = read_on(groups, parting.rest.ranks);
-  if (odd.has_value() == rest.has_value()) {
-    return;
-  }
-  const char* const value = spelled(odd ? !*odd : !*rest);
-  Outcomes out(job, branch.where, branch.condition);
-  out.add({.ranks = odd ? parting.rest.ranks : parting.odd.ranks,
-           .value = value,
-           .reason = "went the other way",
-           .agrees = is(value)});
-  location.outcomes = out.take();
-}
-
-/// Beside what was read of a loop, which shows how far it is or was on some rank.
-void add_left(const model::JobModel& job, const Explanation& explanation, Finding& finding) {
+/// Beside what was read of a loop, or what the records count of it, which shows how far it is or
+/// was on some rank.
+void add_left(const graph::Examination& examination, const Explanation& explanation,
+              Finding& finding) {
   const LeftLoop& loop = *explanation.loop;
-  Location* const location = location_at(finding, loop.where);
-  if (location == nullptr || loop.way_out) {
+  if (loop.way_out) {
     return;
   }
-  const model::RankSet& odd = explanation.parting.odd.ranks;
-  const model::RankSet& rest = explanation.parting.rest.ranks;
-  const model::RankSet& left = loop.ours_left ? odd : rest;
-  const model::RankSet& inside = loop.ours_left ? rest : odd;
-  const auto anything = [](const std::string&) { return true; };
-  Outcomes out(job, loop.where, loop.header);
-  if (!out.was_read()) {
+  const Side& odd = explanation.parting.odd;
+  const Side& rest = explanation.parting.rest;
+  const Side& left = loop.ours_left ? odd : rest;
+  const Side& inside = loop.ours_left ? rest : odd;
+  LoopOutcome outcome{
+      .loop = loop.where, .header = loop.header, .left = &left.ranks, .inside = &inside.ranks};
+  const auto rounds = recorded_rounds(examination, explanation.parting.group, inside, left.ranks);
+  if (rounds) {
+    outcome.why_left = fmt::format("after {} recorded calls", rounds->left);
+    outcome.why_inside = fmt::format("in recorded call {}", rounds->inside);
+  } else if (!Outcomes(examination.job, loop.where, loop.header).was_read()) {
     return;  // the note of the line says that it ended on one side
   }
-  out.add({.ranks = left,
-           .value = "ended",
-           .reason = fmt::format("{} past the loop", is_or_are(left)),
-           .agrees = anything});
-  out.add({.ranks = inside,
-           .value = "not ended",
-           .reason = fmt::format("{} in the loop", is_or_are(inside)),
-           .agrees = anything});
-  location->outcomes = out.take();
+  add_loop_outcome(examination.job, outcome, finding);
+}
+
+/// "16" if "iteration 4 of 16" was read on a rank inside; empty if nothing like it was.
+std::string length_read(const model::JobModel& job, const LoopOutcome& outcome) {
+  for (const ValueGroup& group : model::values_at(job, outcome.loop.file, outcome.loop.line)) {
+    const std::size_t of = group.value.rfind(" of ");
+    if (of != std::string::npos && !group.ranks.common(*outcome.inside).empty()) {
+      return group.value.substr(of + 4);
+    }
+  }
+  return {};
+}
+
+/// The waiting ranks are in the function that the call reached there, the others are not.
+void add_dispatched(const Explanation& explanation, Finding& finding) {
+  const Dispatch& dispatch = *explanation.dispatch;
+  Location* const location = location_at(finding, dispatch.call);
+  const bool ours = explanation.branch && explanation.branch->leads_to_ours;
+  const Side& there = ours ? explanation.parting.odd : explanation.parting.rest;
+  const Side& others = ours ? explanation.parting.rest : explanation.parting.odd;
+  if (location == nullptr || !explanation.branch || dispatch.by_value || dispatch.runs.empty()) {
+    return;  // both functions are beside the line already
+  }
+  location->outcomes = {
+      {.ranks = there.ranks,
+       .expression = dispatch.callee,
+       .value = dispatch.runs,
+       .reason = fmt::format("{} in it", is_or_are(there.ranks))},
+      {.ranks = others.ranks,
+       .expression = dispatch.callee,
+       .value = dispatch.instead.empty() ? "another function" : dispatch.instead,
+       .reason = dispatch.by_stack ? fmt::format("{} in it", is_or_are(others.ranks))
+                                   : "skipped " + dispatch.runs}};
 }
 
 }  // namespace
@@ -217,14 +238,64 @@ void add_outcomes_of(const model::JobModel& job, const Led& led, Finding& findin
   location->outcomes = out.take();
 }
 
-void add_outcomes(const model::JobModel& job, const Explanation& explanation, Finding& finding) {
+void add_opposite_outcome(const model::JobModel& job, const model::CallSite& decision,
+                          const std::string& condition, const Parting& parting, Finding& finding) {
+  Location* const location = location_at(finding, decision);
+  const auto groups = model::values_at(job, decision.file, decision.line);
+  const auto odd = read_on(groups, parting.odd.ranks);
+  const auto rest = read_on(groups, parting.rest.ranks);
+  if (location == nullptr || odd.has_value() == rest.has_value()) {
+    return;
+  }
+  const char* const value = spelled(odd ? !*odd : !*rest);
+  Outcomes out(job, decision, condition);
+  out.add({.ranks = odd ? parting.rest.ranks : parting.odd.ranks,
+           .value = value,
+           .reason = "went the other way",
+           .agrees = is(value)});
+  location->outcomes = out.take();
+}
+
+void add_loop_outcome(const model::JobModel& job, const LoopOutcome& outcome, Finding& finding) {
+  Location* const location = location_at(finding, outcome.loop);
+  if (location == nullptr) {
+    return;
+  }
+  const auto anything = [](const std::string&) { return true; };
+  // As many items as those inside go over do not separate them.
+  const auto has_other_length = [alike = length_read(job, outcome)](const std::string& read) {
+    return alike.empty() || read != alike + " items";
+  };
+  Outcomes out(job, outcome.loop, outcome.header);
+  out.add({.ranks = *outcome.left,
+           .value = "ended",
+           .reason = outcome.why_left.empty()
+                         ? fmt::format("{} past the loop", is_or_are(*outcome.left))
+                         : outcome.why_left,
+           .agrees = has_other_length});
+  out.add({.ranks = *outcome.inside,
+           .value = "not ended",
+           .reason = outcome.why_inside.empty()
+                         ? fmt::format("{} in the loop", is_or_are(*outcome.inside))
+                         : outcome.why_inside,
+           .agrees = anything});
+  location->outcomes = out.take();
+}
+
+void add_outcomes(const graph::Examination& examination, const Explanation& explanation,
+                  Finding& finding) {
+  const model::JobModel& job = examination.job;
   const Parting& parting = explanation.parting;
-  if (finding.confidence == Confidence::kPossible || parting.undecided || explanation.dispatch) {
+  if (finding.confidence == Confidence::kPossible || parting.undecided) {
+    return;
+  }
+  if (explanation.dispatch) {
+    add_dispatched(explanation, finding);
     return;
   }
   if (!explanation.branch) {
     if (explanation.loop) {
-      add_left(job, explanation, finding);
+      add_left(examination, explanation, finding);
     }
     return;
   }
@@ -232,13 +303,17 @@ void add_outcomes(const model::JobModel& job, const Explanation& explanation, Fi
   if (!branch.or_else.empty()) {
     return;
   }
-  const bool ours = branch.leads_to_ours;
+  if (branch.defers && !explanation.otherwise.empty()) {
+    return;  // the other cause would mean that all ranks went one way
+  }
+  // A no_sync() is entered by the side without the call.
+  const bool ours = branch.leads_to_ours != branch.defers;
   const Side& led_there = ours ? parting.odd : parting.rest;
   // Other branches guard what only prepares the call: a hook, or no_sync() for a call without it.
   const bool reached_it = std::any_of(
       led_there.path.begin(), led_there.path.end(),
       [&branch](const model::CallSite& site) { return graph::same_line(site, branch.guarded); });
-  const bool shows = reached_it && branch.guarded.file == branch.where.file;
+  const bool shows = (reached_it || branch.defers) && branch.guarded.file == branch.where.file;
   Location* const location = location_at(finding, branch.where);
   if (location == nullptr) {
     return;
@@ -257,7 +332,7 @@ void add_outcomes(const model::JobModel& job, const Explanation& explanation, Fi
     add_outcomes_of(job, led, finding);
   }
   if (location->outcomes.empty()) {
-    add_opposite(job, branch, parting, *location);
+    add_opposite_outcome(job, branch.where, branch.condition, parting, finding);
   }
 }
 

@@ -319,7 +319,7 @@ Finding without_standings(const Examination& examination, const Explanation& exp
 
 void add_standings(const Examination& examination, const Explanation& explanation,
                    Finding& finding) {
-  add_outcomes(examination.job, explanation, finding);
+  add_outcomes(examination, explanation, finding);
   add_whereabouts(finding, examination, explanation.parting.odd.ranks);
   add_whereabouts(finding, examination, explanation.parting.rest.ranks);
 }

@@ -17,6 +17,7 @@
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
+#include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/code.h"
@@ -308,6 +309,23 @@ bool is_plain(const model::JobModel& job, const SharedLoop& loop, const Path& pa
   });
 }
 
+/// Ranks whose frame was not read: its iterator was.
+void add_iterations(const model::JobModel& job, const SharedLoop& loop, Location& place) {
+  const auto read = model::values_at(job, loop.where.file, loop.where.line);
+  for (const auto& [rank, over] : loop.steps) {
+    const bool is_known = std::any_of(read.begin(), read.end(), [at = rank](const auto& group) {
+      return group.ranks.contains(at) && !group.value.empty();
+    });
+    if (!is_known) {
+      place.outcomes.push_back(
+          {.ranks = {rank},
+           .expression = read.empty() ? loop.header : read.front().expression,
+           .value = fmt::format("iteration {} of {}", *over.done, *over.total()),
+           .reason = "counted by its iterator"});
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<Finding> uneven_ahead(const Examination& examination) {
@@ -341,6 +359,7 @@ std::optional<Finding> uneven_ahead(const Examination& examination) {
       location(loop->where, finding.culprits, "this loop will end earlier here"));
   finding.locations.push_back(location(path.front(), {}, "each step calls a collective here"));
   add_steps(loop->steps, finding);
+  add_iterations(job, *loop, finding.locations.front());
   return finding;
 }
 

@@ -46,6 +46,7 @@ struct Branch {
   model::CallSite guarded;         // the line that it guards
   bool skips = false;              // leads to a `continue`: skips the rest of the iteration
   bool caches = false;             // a decorator that keeps results: a kept one skips the function
+  bool defers = false;             // guards a no_sync(): the side that reached it made no call
   bool catches = false;            // an except clause: skips the code after the exception
   std::vector<Test> or_else{};     // other conditions that may have left the same loop
   model::CallSite equal_rounds{};  // the loop in one iteration of which a side skipped its call

@@ -103,7 +103,12 @@ TEST(CollectiveOrder, IsThatOfActorsWhichHaveMetInBothGroupsBefore) {
   const Findings findings = asked("collective-order", actors(true).build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
-  EXPECT_EQ(findings[0].locations.size(), 2U);
+  ASSERT_EQ(findings[0].locations.size(), 3U);
+  const auto& ways = findings[0].locations[2].outcomes;
+  ASSERT_EQ(ways.size(), 2U);
+  EXPECT_EQ(ways[0].expression + " is " + ways[0].value + " on " + ways[0].ranks.ranges() + ", " +
+                ways[1].value + " on " + ways[1].ranks.ranges(),
+            "actor.loop is Rollout.loop on 1, Trainer.loop on 0");
   EXPECT_TRUE(asked("rank-conditional-collective", actors(true).build()).empty());
   EXPECT_TRUE(asked("collective-order", actors(false).build()).empty());
 }

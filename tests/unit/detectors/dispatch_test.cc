@@ -69,6 +69,11 @@ TEST(Dispatch, ByTheRankIsTheCauseWhateverItsNames) {
                                       " on ranks 1-3, chosen by `number == 0` (train.py:14)"),
                 std::string::npos)
           << found[0].summary;
+      const auto call = std::find_if(found[0].locations.begin(), found[0].locations.end(),
+                                     [](const Location& one) { return !one.outcomes.empty(); });
+      ASSERT_NE(call, found[0].locations.end());
+      EXPECT_EQ(call->outcomes[0].value, "Archivist." + method);
+      EXPECT_EQ(call->outcomes[1].value, "Plain." + method);
       EXPECT_TRUE(asked("mismatched-op", by_role(object, method)).empty());
     }
   }

@@ -68,6 +68,31 @@ class Tokens:
   }
 }
 
+/// Without a loop, no other number of batches would look the same.
+TEST(GradientSync, EndsInNoSyncOnTheRanksWithoutTheCall) {
+  const Findings findings = with_own_sync("divergent-branch", R"(
+class Tokens:
+    @contextlib.contextmanager
+    def micro(self, batch):
+        if self.seen(batch) >= self.budget:
+            yield
+        else:
+            with self.model.no_sync():
+                yield
+)",
+                                          R"(
+def main():
+    with accumulator.micro(batch) as ready:
+        model(batch).sum().backward()
+    dist.broadcast(norm, 0)
+)");
+  ASSERT_EQ(findings.size(), 1U);
+  const auto& outcomes = findings[0].locations.back().outcomes;
+  ASSERT_EQ(outcomes.size(), 2U);
+  EXPECT_EQ(outcomes[0].value + " on " + outcomes[0].ranks.ranges(), "False on 0");
+  EXPECT_EQ(outcomes[1].value + " on " + outcomes[1].ranks.ranges(), "True on 1");
+}
+
 TEST(GradientSync, CountsStepsWhereAllSynchroniseTheSameOnes) {
   const std::string by_steps = R"(
 class Steps:

@@ -149,6 +149,91 @@ TEST(Outcomes, OfALoopStandBesideWhatWasReadOfIt) {
   EXPECT_EQ(outcomes_of_loop(""), "");
 }
 
+/// Of the places of the only finding: "ended on 0 (…); not ended on 1 (…)".
+std::string all_outcomes(const Findings& found) {
+  std::string out;
+  EXPECT_EQ(found.size(), 1U);
+  for (const Finding& finding : found) {
+    for (const Location& place : finding.locations) {
+      for (const Outcome& one : place.outcomes) {
+        out += (out.empty() ? "" : "; ") + one.expression + " " + one.value + " on " +
+               one.ranks.ranges() + " (" + one.reason + ")";
+      }
+    }
+  }
+  return out;
+}
+
+TEST(Outcomes, OfALoopThatNobodyReadAreInTheRecordedCalls) {
+  const auto with = [](std::int64_t first) {
+    JobBuilder builder = job();
+    builder.ranks(2).source(kTrain,
+                            "def main():\n    for batch in loader:\n"
+                            "        dist.all_reduce(x)\n    dist.barrier()\n");
+    builder.history(kAll, first, 9, "all_reduce", site("main", "dist.all_reduce(x)"))
+        .all_reduce(1, 10, 1, site("main", "dist.all_reduce(x)"));
+    builder.stack(1, in("all_reduce", at("main", "dist.all_reduce(x)")));
+    builder.stack(0, in("barrier", at("main", "dist.barrier()")));
+    return all_outcomes(asked("uneven-inputs", builder.build()));
+  };
+  EXPECT_EQ(
+      with(1),
+      "for batch in loader ended on 0 (after 9 recorded calls); for batch in loader not ended "
+      "on 1 (in recorded call 10)");
+}
+
+TEST(Outcomes, OfALoopOfEqualLengthAreWhetherItEnded) {
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, R"(
+def unroll(model, ids):
+    for length in range(16):
+        ids = model(ids)
+        if done(ids):
+            break
+    return ids
+def main():
+    loss = score(unroll(model, prompt))
+    loss.backward()
+)");
+  builder.stack(1,
+                "native:c10d::Work::wait | "
+                "py:all_gather_into_tensor@/v/torch/distributed/distributed_c10d.py:3100 | "
+                "py:_pre_forward@/v/torch/distributed/fsdp/_fully_shard/_fsdp_state.py:380 | " +
+                    at("unroll", "ids = model") + " | " + at("main", "loss = score"));
+  builder.stack(0, in("reduce_scatter_tensor", at("main", "loss.backward")));
+  model::JobModel told = builder.build();
+  for (const auto& [rank, read] : {std::pair{0, "16 items"}, {1, "iteration 4 of 16"}}) {
+    SeenValue loop = seen(rank, read, ValueState::kKnown);
+    loop.role = ValueRole::kLoop;
+    loop.expression = "range(16)";
+    loop.function = "unroll";
+    told.facts.push_back(model::fact_of(loop));
+  }
+  EXPECT_EQ(all_outcomes(asked("generate-length", told)),
+            "range(16) ended on 0 (is past the loop; now 16 items)");
+}
+
+TEST(Outcomes, OfAnIfInTheForwardAreTheOppositeOfWhatTheOthersHad) {
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, R"(
+def forward(self, x, use):
+    if use:
+        x = self.extra(x)
+    return x
+def main():
+    model(x, use).backward()
+    dist.barrier()
+)");
+  builder.stack(0, in_backward(at("main", "backward")))
+      .stack(1, in("barrier", at("main", "barrier")));
+  model::JobModel told = builder.build();
+  SeenValue use = seen(0, "True", ValueState::kKnown);
+  use.expression = "use";
+  use.function = "forward";
+  told.facts.push_back(model::fact_of(use));
+  EXPECT_EQ(all_outcomes(asked("unused-parameters", told)), "use False on 1 (went the other way)");
+}
+
 TEST(Outcomes, OfAFindingThatIsOnlyPossibleAreNone) {
   const Findings found = asked("divergent-branch", told().unobserved(3).build());
   ASSERT_EQ(found.size(), 1U);

@@ -259,6 +259,11 @@ TEST(UnevenInputs, AreToldWhileTheJobStillTrains) {
             std::string::npos);
   EXPECT_EQ(findings[0].evidence.front().text,
             "rank 0 is in step 5 of 21 (DataLoader with Strided)");
+  // No value of the loop was read: its iterators are.
+  const auto& outcomes = findings[0].locations.at(0).outcomes;
+  ASSERT_EQ(outcomes.size(), 2U);
+  EXPECT_EQ(outcomes[0].value, "iteration 5 of 21");
+  EXPECT_EQ(outcomes[1].value, "iteration 6 of 20");
 }
 
 TEST(UnevenInputs, AreOfTheLoopAroundTheOneOverAModelsParameters) {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/recorded_rounds.h"
+
+#include <algorithm>
+
+namespace ddpdoctor::detectors {
+namespace {
+
+/// Of all ranks of a side; nothing if they differ.
+std::optional<int> calls_made(const graph::Examination& examination, const std::string& group,
+                              const model::RankSet& ranks, const model::CallSite& site) {
+  std::optional<int> out;
+  for (const model::Rank rank : ranks) {
+    const int made = calls_made_at(examination, group, rank, site);
+    if (out && *out != made) {
+      return std::nullopt;
+    }
+    out = made;
+  }
+  return out;
+}
+
+}  // namespace
+
+int calls_made_at(const graph::Examination& examination, const std::string& group, model::Rank rank,
+                  const model::CallSite& site) {
+  const auto& calls = examination.history.calls(group, rank);
+  return static_cast<int>(std::count_if(calls.begin(), calls.end(), [&site](const auto* call) {
+    return graph::same_line(call->call_site, site);
+  }));
+}
+
+std::optional<RecordedRounds> recorded_rounds(const graph::Examination& examination,
+                                              const std::string& group, const Side& inside,
+                                              const model::RankSet& left) {
+  const model::CallSite& site = inside.site();
+  if (!site.known()) {
+    return std::nullopt;
+  }
+  const auto more = calls_made(examination, group, inside.ranks, site);
+  const auto fewer = calls_made(examination, group, left, site);
+  if (!more || !fewer || *more <= *fewer) {
+    return std::nullopt;
+  }
+  return RecordedRounds{.left = *fewer, .inside = *more};
+}
+
+}  // namespace ddpdoctor::detectors
