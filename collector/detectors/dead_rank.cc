@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/gloo_words.h"
+#include "collector/detectors/evidence/killed_by_kernel.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/message_sizes.h"
 #include "collector/detectors/evidence/nameless_dead.h"
@@ -311,7 +312,11 @@ Findings detect(const graph::Examination& examination) {
   const model::RankSet gone = vanished(examination);
   if (gone.empty() || torchrun_watches(examination.job)) {
     // torchrun would have ended the others: rank-exited reports it.
-    return gone.empty() ? findings_from_text(examination, kKind) : Findings{};
+    Findings told = gone.empty() ? findings_from_text(examination, kKind) : Findings{};
+    if (auto killed = gone.empty() ? killed_by_kernel(examination.job) : std::nullopt) {
+      told.push_back(std::move(*killed));
+    }
+    return told;
   }
   Finding finding;
   finding.kind = kKind;

@@ -36,12 +36,36 @@ std::optional<pid_t> foreign_owner(const model::Process& process, const model::T
   return owner && !has_thread(process, *owner) ? owner : std::nullopt;
 }
 
+/// The function that takes the lock: "__internal_atexit"; empty if no native frame shows it.
+std::string lock_taker(const model::Thread& thread) {
+  for (const model::Frame& frame : thread.frames) {
+    const std::string_view name = frame.function;
+    if (frame.language != model::Language::kNative) {
+      break;
+    }
+    if (!name.empty() && name.find("lll_lock") == name.npos &&
+        name.find("mutex_lock") == name.npos && name.find("futex") == name.npos) {
+      return frame.function;
+    }
+  }
+  return {};
+}
+
+/// Whole stacks of another tool show a worker of DataLoader, which multiprocessing forks unless the
+/// program says otherwise.
+bool is_dumped_worker(const model::Process& process) {
+  return process.role == model::Role::kDataLoaderWorker && model::was_dumped(process);
+}
+
 std::string lock_name(const model::JobModel& job, const model::Thread& thread) {
   if (const auto wanted = wanted_locks(job, thread); wanted.size() == 1) {
     return "the lock " + wanted[0];
   }
   if (python_frame_in(thread, "logging/__init__.py") != nullptr) {
     return "the lock of a logging handler";
+  }
+  if (const std::string taker = lock_taker(thread); !taker.empty()) {
+    return "the lock in " + taker;
   }
   return "a lock";
 }
@@ -123,7 +147,8 @@ std::optional<Suspect> waits_for_lost_thread(const graph::Examination& examinati
 
 std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examination,
                                             const model::Process& process) {
-  if (!alive(process) || !forked_without_exec(examination.job, process)) {
+  const bool forked = forked_without_exec(examination.job, process);
+  if (!alive(process) || (!forked && !is_dumped_worker(process))) {
     return std::nullopt;
   }
   for (const model::Thread& thread : process.threads) {
@@ -136,22 +161,36 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
       continue;
     }
     Suspect suspect = suspect_in(examination, process, &thread);
-    suspect.confidence = Confidence::kCertain;
-    suspect.note = fmt::format("process {}, forked by process {}, waits here for {}", process.pid,
-                               process.ppid, lock_name(examination.job, thread));
+    const std::string parent = named(process.ppid, "its parent");
+    suspect.confidence = forked ? Confidence::kCertain : Confidence::kLikely;
+    suspect.note = fmt::format("process {}, forked by {}, waits here for {}", process.pid, parent,
+                               lock_name(examination.job, thread));
     suspect.evidence = owner ? fmt::format(
-                                   "process {} was forked from process {}; the lock it waits for "
+                                   "process {} was forked from {}; the lock it waits for "
                                    "is held by thread {}, which "
                                    "process {} does not have",
-                                   process.pid, process.ppid, *owner, process.pid)
+                                   process.pid, parent, *owner, process.pid)
                              : fmt::format(
-                                   "process {} was forked from process {}, has one thread only and "
+                                   "process {} was forked from {}, has one thread only and "
                                    "waits for {}: no thread can "
                                    "release it",
-                                   process.pid, process.ppid, lock_name(examination.job, thread));
+                                   process.pid, parent, lock_name(examination.job, thread));
     return suspect;
   }
   return std::nullopt;
+}
+
+/// The line of the wait, else the function that takes the lock.
+std::string where(const Suspect& suspect) {
+  const std::string taker = suspect.thread == nullptr ? std::string() : lock_taker(*suspect.thread);
+  return suspect.place.known() || taker.empty() ? place(suspect.place) : taker;
+}
+
+/// "rank 1"; without a known rank, "process 7", and never the child itself.
+std::string parent_said(const model::JobModel& job, const std::vector<Suspect>& there) {
+  const model::Process* child = there.front().process;
+  const bool unknown = !there.front().rank && child != nullptr && !served_rank(job, *child);
+  return unknown ? named(child->ppid, "a rank") : who(there);
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -178,7 +217,7 @@ Findings detect(const graph::Examination& examination) {
     }
     finding.summary = fmt::format(
         "a child process forked by {} waits ({}) for a lock that was held when it was forked{}",
-        who(there), place(there.front().place), and_who_waits(finding));
+        parent_said(examination.job, there), where(there.front()), and_who_waits(finding));
     finding.fix =
         "Fork before threads are started that take this lock, or start the child with the spawn or "
         "forkserver method.";

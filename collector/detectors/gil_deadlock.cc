@@ -7,10 +7,12 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/gil_holder.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::gil_deadlock {
 namespace {
@@ -18,6 +20,9 @@ namespace {
 constexpr std::string_view kKind = "gil-deadlock";
 
 const model::Thread* sleeping_holder(const model::Process& process) {
+  if (const model::Thread* only = holder_by_elimination(process)) {
+    return only;
+  }
   const auto holder =
       std::find_if(process.threads.begin(), process.threads.end(), [](const model::Thread& thread) {
         return thread.gil.value_or(false) && asleep(thread) && !waits_for_gil(thread);
@@ -48,7 +53,27 @@ bool waits_for_one_of(const model::Thread& holder,
                      [&target](const model::Thread* thread) { return thread->tid == *target; });
 }
 
+/// In a call of MPI or NCCL.
+const model::Frame* communication(const model::Thread& thread) {
+  const auto found =
+      std::find_if(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
+        return frame.language == model::Language::kNative &&
+               (model::is_mpi_function(frame.function) || frame.function.starts_with("nccl") ||
+                frame.function.starts_with("__pyx_pw_6mpi4py"));
+      });
+  return found == thread.frames.end() ? nullptr : &*found;
+}
+
+/// A thread that waits for the GIL is in a call of MPI or NCCL: others may wait for that call.
+bool keeps_a_call(const std::vector<const model::Thread*>& threads) {
+  return std::any_of(threads.begin(), threads.end(),
+                     [](const model::Thread* thread) { return communication(*thread) != nullptr; });
+}
+
 std::string native_call(const model::Thread& thread) {
+  if (const model::Frame* call = communication(thread)) {
+    return call->function;
+  }
   for (const model::Frame& frame : thread.frames) {
     if (frame.language == model::Language::kNative && !frame.function.empty()) {
       return frame.function;
@@ -84,8 +109,12 @@ std::optional<Suspect> sleeps_with_gil(const graph::Examination& examination,
     return std::nullopt;
   }
   const auto others = threads_without_gil(process);
-  // A holder that waits for other ranks is blocked by them; its GIL is not the cause.
-  if (others.empty() || graph::standing_of(examination.job, process, *holder).waits_for_ranks()) {
+  // A holder that waits for other ranks is blocked by them; its GIL is the cause only if they may
+  // wait for a call of this process that needs the GIL.
+  const bool for_ranks = graph::standing_of(examination.job, process, *holder).waits_for_ranks() ||
+                         communication(*holder) != nullptr;
+  if (others.empty() ||
+      (for_ranks && !keeps_a_call(others) && processes(examination.job).size() > 1)) {
     return std::nullopt;
   }
   auto sure = stuck(examination);
@@ -117,9 +146,12 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
-    finding.summary = fmt::format("{} {} blocked in native code ({}) while holding the GIL{}",
-                                  who(there), is_or_are(finding.culprits),
-                                  place(there.front().place), and_who_waits(finding));
+    const Suspect& first = there.front();
+    finding.summary =
+        fmt::format("{} {} blocked in native code ({}) while holding the GIL{}", who(there),
+                    finding.culprits.empty() ? "is" : is_or_are(finding.culprits),
+                    first.place.known() ? place(first.place) : native_call(*first.thread),
+                    and_who_waits(finding));
     add_kept_thread(examination, there.front(), finding);
     finding.fix =
         "Release the GIL around the blocking native call (ctypes.CDLL instead of PyDLL, "
@@ -143,7 +175,8 @@ Why: an extension (or ctypes.PyDLL, a triton launcher, a logging handler in C) b
 end the wait needs the GIL first.
 
 How ddpdoctor knows: the interpreter names a thread of the process as GIL holder, that thread sleeps in a native call that does not
-wait for other ranks, and other threads sleep in take_gil.
+wait for other ranks, and other threads sleep in take_gil. In a dump with native frames of all threads, the holder is the only
+Python thread that is not in take_gil.
 
 Fix:
     - library = ctypes.PyDLL("libupload.so")

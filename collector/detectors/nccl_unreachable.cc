@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/nccl_words.h"
 
 namespace ddpdoctor::detectors::nccl_unreachable {
 namespace {
@@ -43,14 +44,37 @@ std::set<std::string> interfaces(const model::JobModel& job, Finding& finding) {
   return out;
 }
 
+/// No message of a failed connection: the log may end while NCCL still connects.
+Finding of_address() {
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = Confidence::kPossible;
+  return finding;
+}
+
+/// The address is the cause of the failed connections, or the only thing known of the job.
+void tell_address(const BadAddress& bad, Finding& finding) {
+  finding.summary += finding.summary.empty() ? "" : "; ";
+  finding.summary += bad.words;
+  finding.fix = bad.fix;
+  finding.evidence.insert(finding.evidence.end(), bad.evidence.begin(), bad.evidence.end());
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
+  const auto bad = bad_address(examination.job);
+  if (bad && findings.empty()) {
+    findings.push_back(of_address());
+  }
   for (Finding& finding : findings) {
     finding.waiting = finding.waiting.united(finding.culprits);
     finding.culprits = {};
     const auto names = interfaces(examination.job, finding);
     if (!names.empty()) {
       finding.summary += fmt::format("; NCCL_SOCKET_IFNAME is {}", fmt::join(names, " or "));
+    }
+    if (bad) {
+      tell_address(*bad, finding);
     }
   }
   return findings;
@@ -69,7 +93,8 @@ neither AF_INET(2) nor …", "Connect to … failed : No route to host", "exceed
 Why: NCCL_SOCKET_IFNAME names an interface that some node does not have, or NCCL chose one that other nodes cannot reach (docker, a
 bridge, a link-local address), or a firewall drops NCCL's ports. Connections to a rank that has exited fail in the same way.
 
-How ddpdoctor knows: from the messages of NCCL's socket and bootstrap code, and the interface that its INFO lines name.
+How ddpdoctor knows: from the messages of NCCL's socket and bootstrap code, and the interfaces that its INFO lines name: the loopback,
+or one address on two hosts, reaches no other host.
 
 Fix: name an interface that every node has and that reaches the other nodes.
     $ ip -brief address

@@ -12,6 +12,7 @@
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/former_life.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/standing_handlers.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -279,6 +280,9 @@ Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects = own_exceptions(examination);
   bool by_mpi = false;
   if (!any_sure(suspects)) {
+    if (Findings told = failed_in_nccl(examination.job, kKind); !told.empty()) {
+      return told;
+    }
     auto others = ended_by_mpi(examination);
     by_mpi = !others.empty();
     others = others.empty() ? failed_on_their_way_out(examination) : std::move(others);

@@ -26,6 +26,7 @@ namespace ddpdoctor::detectors::stale_file_lock {
 namespace {
 
 constexpr std::string_view kKind = "stale-file-lock";
+constexpr std::string_view kNoLocks = "[Errno 37] No locks available";
 
 using Lines = program::SourceText;
 
@@ -118,7 +119,8 @@ bool waits_for_lock_file(const model::JobModel& job, const model::Thread& thread
     return true;
   }
   for (const model::Frame& frame : thread.frames) {
-    if (frame.language == model::Language::kPython && base::lies_in(frame.file, "filelock")) {
+    if (frame.language == model::Language::kPython &&
+        (base::lies_in(frame.file, "filelock") || frame.file.ends_with("/filelock.py"))) {
       return true;
     }
   }
@@ -248,6 +250,24 @@ std::string files_said(const std::set<std::string>& paths) {
                            : fmt::format("{} lock files", paths.size());
 }
 
+/// The line in which the file system refuses locks: flock always fails there.
+const model::Log* refused_locks(const model::JobModel& job) {
+  const auto found = std::find_if(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+    return contains(log.text, kNoLocks) && contains(log.text, "flock");
+  });
+  return found == job.logs.end() ? nullptr : &*found;
+}
+
+/// The cause is not a file of an earlier run: no process can take the lock.
+void tell_refused_locks(const model::Log& log, std::string_view who_waits, Finding& finding) {
+  finding.summary = fmt::format("{}; its file system refuses locks", who_waits);
+  finding.confidence = std::max(finding.confidence, Confidence::kLikely);
+  finding.evidence.push_back({.rank = log.rank, .text = fmt::format("log: OSError: {}", kNoLocks)});
+  finding.fix =
+      "Move the cache with this lock to a local disk, or mount the shared file system with lock "
+      "support (NFS: no `nolock`; Lustre: `-o flock`).";
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   std::map<std::string, std::set<std::string>> paths_at;  // by the line of the waiting ranks
@@ -274,9 +294,17 @@ Findings detect(const graph::Examination& examination) {
                     finding.culprits.size() > 1 ? "wait" : "waits", where, files_said(paths),
                     unsure ? "may be left from an earlier run" : "no process will remove",
                     and_who_waits(finding));
+    const model::Log* const refused = refused_locks(examination.job);
     finding.fix = fmt::format(
         "Check that no build is running, then remove {} and start again.",
         paths.empty() ? std::string("the lock file") : fmt::format("{}", fmt::join(paths, ", ")));
+    if (refused != nullptr) {
+      tell_refused_locks(
+          *refused,
+          fmt::format("{} {} ({}) for {}", who(there),
+                      finding.culprits.size() > 1 ? "wait" : "waits", where, files_said(paths)),
+          finding);
+    }
     if (paths.size() == 1) {
       finding.details["path"] = *paths.begin();
     } else if (!paths.empty()) {
@@ -298,6 +326,8 @@ const Detector detector{
 and every restart hangs again.
 
 Why: if a lock consists in the existence of a file, only the process that created the file releases it. That process was killed.
+
+The same wait never ends if the file system has no locks: flock fails with "No locks available", and filelock tries again.
 
 How ddpdoctor knows: from the frames of the waiting function and from the file itself: the file exists, no running process holds it,
 and it is older than the job.

@@ -15,6 +15,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/behind_gpus.h"
 #include "collector/detectors/evidence/first_to_fail.h"
+#include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/device_waits.h"
@@ -76,8 +77,9 @@ bool nothing_to_read(const graph::Examination& examination) {
                                         [](const auto& thread) { return !thread.frames.empty(); });
   };
   const auto seen = processes(examination.job);
-  return examination.job.facts.empty() && examination.history.empty() && may_hang(examination) &&
-         !examination.job.ended && std::none_of(seen.begin(), seen.end(), has_stack);
+  return has_only_addresses(examination.job) && examination.history.empty() &&
+         may_hang(examination) && !examination.job.ended &&
+         std::none_of(seen.begin(), seen.end(), has_stack);
 }
 
 /// One snapshot: every rank in it waits. That is a hang, or a moment of a healthy step.
@@ -112,8 +114,7 @@ Findings nothing_known(const graph::Examination& examination) {
   finding.summary = "no stack and no recorded call of any rank is known";
   finding.fix = next_steps(examination);
   for (const std::string& observed : examination.job.coverage.observed) {
-    // A user who passed a dump assumes that it was understood.
-    if (observed.starts_with(model::kReadAsLog)) {
+    if (observed.starts_with(model::kReadAsLog)) {  // the user may have meant it as a dump
       finding.evidence.push_back(
           {.rank = {},
            .text = fmt::format("{} was read as a log; no known message was found in it",

@@ -30,8 +30,9 @@ bool told_by_process(const model::Process& process) {
 }
 
 bool is_told_fact(const model::Fact& fact) {
-  constexpr std::array<std::string_view, 4> kKinds = {"first-failure", "error-file",
-                                                      "watchdog-stuck", model::kCallsOfLog};
+  constexpr std::array<std::string_view, 6> kKinds = {"first-failure",  "error-file",
+                                                      "watchdog-stuck", "nccl-interface",
+                                                      "nccl-failure",   model::kCallsOfLog};
   return std::find(kKinds.begin(), kKinds.end(), fact.kind) != kKinds.end();
 }
 

@@ -139,7 +139,7 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
   if (other_unit && explanation.parting.tie && is_before(explanation.parting)) {
     explanation.turn();  // the side that is further skipped a unit
   }
-  const bool sharded = other_unit || (rest != nullptr && in_sharded_module(*rest));
+  const bool sharded = other_unit || skips_sharded_module(explanation.parting.odd.standing, rest);
   if (sharded && explanation.fork && read_rank_branch(examination, explanation)) {
     return true;  // its own gather, to which only a test of the rank leads
   }

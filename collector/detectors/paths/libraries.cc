@@ -11,6 +11,39 @@
 #include "collector/program/questions/feedback.h"
 
 namespace ddpdoctor::detectors {
+namespace {
+
+bool is_of_sharding(const model::Frame& frame) {
+  constexpr std::array<std::string_view, 4> kFolders = {
+      "torch/distributed/fsdp/", "torch/distributed/_composable/fsdp/", "deepspeed/runtime/zero/",
+      "fairscale/nn/data_parallel/"};
+  return std::any_of(kFolders.begin(), kFolders.end(), [&frame](std::string_view folder) {
+    return frame.file.find(folder) != std::string::npos;
+  });
+}
+
+}  // namespace
+
+bool asks_for_shards(const graph::Standing& standing) {
+  const model::Frame* asked = nullptr;  // the outermost frame called by the user's line
+  if (standing.thread == nullptr) {
+    return false;
+  }
+  for (const model::Frame& frame : standing.thread->frames) {
+    if (frame.language != model::Language::kPython || frame.file.ends_with("contextlib.py")) {
+      continue;
+    }
+    if (model::is_user_file(frame.file)) {
+      break;
+    }
+    asked = &frame;
+  }
+  return asked != nullptr && is_of_sharding(*asked) && asked->function != "forward";
+}
+
+bool skips_sharded_module(const graph::Standing* odd, const graph::Standing* rest) {
+  return rest != nullptr && in_sharded_module(*rest) && (odd == nullptr || !asks_for_shards(*odd));
+}
 
 bool in_sharded_module(const graph::Standing& standing) {
   if (standing.thread == nullptr || !standing.waits_for_ranks()) {
@@ -23,10 +56,7 @@ bool in_sharded_module(const graph::Standing& standing) {
     if (model::is_user_file(frame.file)) {
       return false;
     }
-    if (frame.file.find("torch/distributed/fsdp/") != std::string::npos ||
-        frame.file.find("torch/distributed/_composable/fsdp/") != std::string::npos ||
-        frame.file.find("deepspeed/runtime/zero/") != std::string::npos ||
-        frame.file.find("fairscale/nn/data_parallel/") != std::string::npos) {
+    if (is_of_sharding(frame)) {
       return true;
     }
   }

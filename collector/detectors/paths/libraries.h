@@ -10,6 +10,14 @@ namespace ddpdoctor::detectors {
 /// A frame of fully sharded modules (FSDP, ZeRO-3) below the user's innermost line.
 bool in_sharded_module(const graph::Standing& standing);
 
+/// The user's line asks the sharded library itself for parameters (state_dict, summon_full_params,
+/// GatheredParameters): no module runs there.
+bool asks_for_shards(const graph::Standing& standing);
+
+/// `rest` gathers the parameters of a module; `odd` may have skipped that module, because it does
+/// not ask for parameters itself.
+bool skips_sharded_module(const graph::Standing* odd, const graph::Standing* rest);
+
 /// Inside generate() of a language model.
 bool in_generate(const model::JobModel& job, const graph::Standing& standing);
 

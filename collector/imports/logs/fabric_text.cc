@@ -263,7 +263,7 @@ KernelLine kernel_line(std::string_view line) {
 
 bool is_kernel_line(std::string_view line) {
   constexpr std::array<std::string_view, 6> kWords = {
-      "NVRM: ",    "nvidia-nvswitch",       "Out of memory: Killed process",
+      "NVRM: ",    "nvidia-nvswitch",       "ut of memory: Killed process",
       "oom-kill:", "blocked for more than", "oom_reaper: "};
   const std::string_view text = kernel_line(line).text;
   return line.starts_with("NVRM: ") || of_kernel(text).has_value() ||

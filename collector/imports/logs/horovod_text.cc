@@ -59,8 +59,7 @@ class StallReading {
   void read(const model::LogLine& line) {
     const std::string_view text = base::trim(line.text);
     largest_ = std::max(largest_, line.rank.value_or(0));
-    if (text.find("submitted to be reduced, gathered or broadcasted by subset of ranks") !=
-        text.npos) {
+    if (tells_of_stall(text)) {
       newest_ = Stall();
       after_ = 0;
       return;
@@ -85,11 +84,11 @@ class StallReading {
   /// The line lists missing ranks: "3: [allreduce.a, allreduce.b ...]", in older versions
   /// "allreduce.a [missing ranks: 0, 3]".
   bool lists(std::string_view text) {
-    if (text.starts_with("Missing ranks") || text.starts_with("Stalled ops:")) {
+    if (const auto old = between(text, "[missing ranks: ", "]")) {  // also after "Stalled ops:"
+      newest_.add(*old, text);
       return true;
     }
-    if (const auto old = between(text, "[missing ranks: ", "]")) {
-      newest_.add(*old, text);
+    if (text.starts_with("Missing ranks") || text.starts_with("Stalled ops:")) {
       return true;
     }
     std::string_view rest = text;
@@ -109,8 +108,13 @@ class StallReading {
 
 }  // namespace
 
+bool tells_of_stall(std::string_view line) {
+  return line.find("submitted to be reduced, gathered or broadcasted by subset of ranks") !=
+         line.npos;
+}
+
 void read_horovod_text(std::string_view log, model::JobModel& job) {
-  if (log.find("broadcasted by subset of ranks") == log.npos || !job.collectives.empty()) {
+  if (!tells_of_stall(log) || !job.collectives.empty()) {
     return;
   }
   StallReading reading;

@@ -9,6 +9,9 @@
 
 namespace ddpdoctor::imports {
 
+/// The first line of such a warning.
+bool tells_of_stall(std::string_view line);
+
 void read_horovod_text(std::string_view log, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/logs/torchrun_text.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 
@@ -221,6 +222,26 @@ std::optional<model::Process> of_lightning(const model::LogLine& line) {
   return process;
 }
 
+/// bash's "start.sh: line 14: 20015 Killed                  RANK=5 python train.py > 5.log": it
+/// prints the command of a child that a signal ended. Only a rank's command names a rank.
+std::optional<model::Process> of_shell(std::string_view line) {
+  const std::size_t at = line.find(": line ");
+  std::string_view rest = line.substr(at == line.npos ? line.size() : at + 7);
+  if (!take_number(rest, kMaxLine) || !take_prefix(rest, ": ")) {
+    return std::nullopt;
+  }
+  rest = base::trim(rest);
+  const auto pid = take_number(rest, kMaxPid);
+  const auto exit = pid && take_prefix(rest, " ") ? exit_in(rest, "Exit ") : std::nullopt;
+  const auto rank = exit ? rank_in_command(words_of(rest)) : std::nullopt;
+  if (!rank) {
+    return std::nullopt;
+  }
+  auto process = ended(*rank, *exit);
+  process->pid = static_cast<pid_t>(*pid);
+  return process;
+}
+
 }  // namespace
 
 void read_launcher_text(std::string_view log, model::JobModel& job) {
@@ -240,6 +261,7 @@ void read_launcher_text(std::string_view log, model::JobModel& job) {
     auto process = of_open_mpi(line);
     process = !process && tasks_are_ranks && !cleaning ? of_srun(line) : std::move(process);
     process = process ? std::move(process) : of_spawn(line);
+    process = process ? std::move(process) : of_shell(line);
     process = process ? std::move(process) : of_lightning(whole);
     node.read(line);
     process = process ? std::move(process) : first.read(line);

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "collector/imports/logs/fabric_text.h"
+#include "collector/imports/logs/horovod_text.h"
 #include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
@@ -61,6 +62,11 @@ bool has_logger(std::string_view line) {
   const std::string_view text = model::read_log_line(line).text;
   const std::size_t taken = line.size() - std::min(text.size(), line.size());
   return nccl_tag(line).has_value() || line.substr(0, taken).find(".py:") != line.npos;
+}
+
+/// "[2026-03-10 08:01:12 TP0] Load weight end.": loggers put a date in brackets before their lines.
+bool is_dated(std::string_view line) {
+  return line.starts_with('[') && model::read_log_line(line.substr(1)).time.has_value();
 }
 
 /// Names that launchers and people give to output files.
@@ -155,7 +161,8 @@ bool is_log(std::string_view head, std::string_view path) {
   });
   const auto lines = base::split(head, '\n');
   const bool kernel = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
-    return is_kernel_line(line.substr(0, 4096)) || has_logger(line.substr(0, 4096));
+    line = line.substr(0, 4096);
+    return is_kernel_line(line) || has_logger(line) || is_dated(line) || tells_of_stall(line);
   });
   return telling || kernel || names_rank(head) || is_named_like_log(path);
 }

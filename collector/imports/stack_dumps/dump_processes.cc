@@ -57,8 +57,9 @@ bool launches(const model::Process& process, const model::Thread& main) {
          has_file(main, "torch/multiprocessing/spawn.py", "join") ||
          has_file(main, "torch/multiprocessing/spawn.py", "start_processes") ||
          has_file(main, "accelerate/commands/launch.py") || has_file(main, "deepspeed/launcher/") ||
-         names(process, "torch.distributed.run") || names(process, "torch.distributed.launch") ||
-         names(process, "/torchrun");
+         (model::user_frame(main) == nullptr &&  // a rank may keep the command of its launcher
+          (names(process, "torch.distributed.run") || names(process, "torch.distributed.launch") ||
+           names(process, "/torchrun")));
 }
 
 /// SGLang and vLLM start their ranks with multiprocessing.
@@ -88,7 +89,8 @@ bool uses_a_gpu(const model::Process& process) {
 model::Role role_of_native(const model::Process& process) {
   const bool in_job = has_native(process, "c10d::ProcessGroup") || has_native(process, "gloo::") ||
                       has_native(process, "ncclProxy") || has_native(process, "c10d::Work") ||
-                      has_native(process, "c10d::Reducer") || uses_a_gpu(process);
+                      has_native(process, "c10d::Reducer") || has_native(process, "PMPI_") ||
+                      has_native(process, "ncclComm") || uses_a_gpu(process);
   return in_job ? model::Role::kRank : model::Role::kOther;
 }
 
@@ -231,12 +233,13 @@ const model::Process* parent_of_child(const model::Observation& now) {
 }
 
 /// True if the worker is in the dataset: a user's file is below the worker's loop. Without Python
-/// frames: it computes.
+/// frames: it computes, or waits for a lock.
 bool works_on_batch(const model::Process& worker) {
   const auto& frames = worker.threads.front().frames;
   if (!has_python(worker)) {
     return std::any_of(frames.begin(), frames.end(), [](const model::Frame& frame) {
-      return frame.function.starts_with("at::") || frame.function.starts_with("gomp_");
+      return frame.function.starts_with("at::") || frame.function.starts_with("gomp_") ||
+             frame.function.find("lll_lock_wait") != std::string::npos;
     });
   }
   const auto loop = std::find_if(frames.begin(), frames.end(), [](const model::Frame& frame) {

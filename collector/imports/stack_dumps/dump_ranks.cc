@@ -122,8 +122,9 @@ std::string host_in_path(std::string_view path) {
 }
 
 std::optional<model::Rank> rank_in_command(const std::vector<std::string>& command) {
-  constexpr std::array<std::string_view, 7> kWords = {
-      "--rank", "--global_rank", "--global-rank", "--local_rank", "--local-rank", "RANK", "rank"};
+  constexpr std::array<std::string_view, 8> kWords = {
+      "--rank",       "--global_rank", "--global-rank", "--local_rank",
+      "--local-rank", "RANK",          "RANK_ID",       "rank"};
   for (const std::string_view word : kWords) {
     for (std::size_t i = 0; i < command.size(); ++i) {
       std::string_view rest = command[i];

@@ -16,6 +16,7 @@ namespace ddpdoctor::imports {
 namespace {
 
 constexpr std::string_view kEval = "_PyEval_EvalFrame";
+constexpr std::string_view kPyBt = "Traceback (most recent call first):";
 constexpr std::size_t kMostContinued = 16;         // continuation lines of one frame
 constexpr std::size_t kMostInterjectedInGdb = 32;  // foreign lines between two threads
 
@@ -180,6 +181,11 @@ std::optional<pid_t> process_named(std::string_view line) {
   return number && *number > 0 ? std::optional(static_cast<pid_t>(*number)) : std::nullopt;
 }
 
+/// "Attaching to process 7": gdb's first line about a process.
+std::optional<pid_t> attached_to(std::string_view line) {
+  return line.starts_with("Attaching to ") ? process_named(line) : std::nullopt;
+}
+
 /// Threads of one process are numbered down to 1, or up from 1 with -ascending.
 struct Numbering {
   std::set<std::int64_t> seen;
@@ -213,27 +219,28 @@ bool is_remark(std::string_view line) {
                      [line](std::string_view remark) { return line.starts_with(remark); });
 }
 
-model::Thread* thread_for(const GdbHeading& heading, StackDump& dump) {
+model::Thread* known_thread(StackDump& dump, pid_t tid) {
   auto& threads = dump.process.threads;
-  const auto known = std::find_if(threads.begin(), threads.end(), [&heading](const auto& thread) {
-    return heading.tid != 0 && thread.tid == heading.tid;
-  });
-  return known == threads.end() ? add_thread(dump, heading.tid, heading.name) : &*known;
+  const auto known = std::find_if(threads.begin(), threads.end(),
+                                  [tid](const model::Thread& one) { return one.tid == tid; });
+  return tid == 0 || known == threads.end() ? nullptr : &*known;
 }
 
-bool has_thread(const StackDump& dump, pid_t tid) {
-  const auto& threads = dump.process.threads;
-  return tid != 0 && std::any_of(threads.begin(), threads.end(),
-                                 [tid](const model::Thread& one) { return one.tid == tid; });
+model::Thread* thread_for(const GdbHeading& heading, StackDump& dump) {
+  model::Thread* const known = known_thread(dump, heading.tid);
+  if (known != nullptr && known->name.empty()) {
+    known->name = base::elide(heading.name, kLongestName);
+  }
+  return known == nullptr ? add_thread(dump, heading.tid, heading.name) : known;
 }
 
 /// The line at the cursor is not gdb's, but the next thread belongs to the same process: its number
 /// is the next, or it is known. As a separate process it would be a rank that does not exist.
-bool is_interjected_in_gdb(Lines ahead, const Numbering& numbering, const StackDump& dump) {
+bool is_interjected_in_gdb(Lines ahead, const Numbering& numbering, StackDump& dump) {
   for (std::size_t i = 0; i < kMostInterjectedInGdb && !ahead.done(); ++i) {
     const std::string_view line = ahead.take();
     if (const auto heading = gdb_heading(line)) {
-      return numbering.goes_on_with(heading->number) || has_thread(dump, heading->tid);
+      return numbering.goes_on_with(heading->number) || known_thread(dump, heading->tid) != nullptr;
     }
     if (process_named(line) || rank_in_line(line)) {
       return false;
@@ -250,7 +257,7 @@ void read_process(Lines& lines, StackDump& dump) {
     const std::string_view line = lines.peek();
     if (const auto heading = gdb_heading(line)) {
       // The same numbers again are py-bt after bt, if the threads are the same.
-      if (numbering.begins_anew(heading->number) && !has_thread(dump, heading->tid)) {
+      if (numbering.begins_anew(heading->number) && known_thread(dump, heading->tid) == nullptr) {
         return;
       }
       numbering.take(heading->number);
@@ -259,8 +266,10 @@ void read_process(Lines& lines, StackDump& dump) {
       lines.take();
     } else if (thread != nullptr && begins_frame(line)) {
       read_bt(lines, *thread);
-    } else if (thread != nullptr && line.starts_with("Traceback (most recent call first):")) {
+    } else if (thread != nullptr && line.starts_with(kPyBt)) {
       read_py_bt(lines, *thread, dump);
+    } else if (attached_to(line)) {
+      return;  // the next process
     } else if (const auto pid = process_named(line)) {
       dump.process.pid = dump.process.pid == 0 ? *pid : dump.process.pid;
       lines.take();
@@ -288,12 +297,65 @@ bool begins_bare_bt(const Lines& lines) {
   return numbered(0, "#0") && numbered(next, "#1");
 }
 
-/// One thread of an otherwise unknown process.
+/// "(gdb) py-bt" and what it prints, after the frames of the thread; false if something else
+/// follows.
+bool reach_py_bt(Lines& lines) {
+  Lines ahead = lines;
+  for (std::size_t i = 0; i < kMostInterjectedInGdb && !ahead.done(); ++i) {
+    if (ahead.peek().starts_with(kPyBt)) {
+      lines = ahead;
+      return true;
+    }
+    if (!is_remark(ahead.peek()) && !base::trim(ahead.peek()).empty()) {
+      return false;
+    }
+    ahead.take();
+  }
+  return false;
+}
+
+/// One thread; of an otherwise unknown process unless gdb said to which it attached.
 void read_bare_bt(Lines& lines, StackDump& dump) {
-  model::Thread* const thread = add_thread(dump, 0, {});
+  auto& threads = dump.process.threads;
+  model::Thread* const thread =
+      threads.empty() ? add_thread(dump, dump.process.pid, {}) : &threads.front();
   while (thread != nullptr && begins_frame(lines.peek())) {
     read_bt(lines, *thread);
   }
+  if (thread != nullptr && reach_py_bt(lines)) {
+    read_py_bt(lines, *thread, dump);
+  }
+}
+
+/// From "Attaching to process 7" to the first frame or heading of that process: its pid, and its
+/// threads, each named by "[New LWP 8]" whether its stack follows or not. The cursor stays if no
+/// stack follows.
+bool read_attaching(Lines& lines, StackDump& dump) {
+  const auto pid = attached_to(lines.peek());
+  if (!pid) {
+    return false;
+  }
+  Lines ahead = lines;
+  ahead.take();
+  StackDump begun = new_dump();
+  begun.process.pid = *pid;
+  add_thread(begun, *pid, {});
+  for (std::size_t i = 0; i < kMostThreads + kMostInterjectedInGdb && !ahead.done(); ++i) {
+    if (begins_bare_bt(ahead) || gdb_heading(ahead.peek())) {
+      lines = ahead;
+      dump = std::move(begun);
+      return true;
+    }
+    std::string_view line = ahead.take();
+    if (attached_to(line)) {
+      return false;
+    }
+    const auto other = take_prefix(line, "[New LWP ") ? take_number(line, kMaxPid) : std::nullopt;
+    if (other && *other != *pid) {
+      add_thread(begun, static_cast<pid_t>(*other), {});
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -310,11 +372,15 @@ bool is_bare_backtrace(std::string_view head) {
 }
 
 bool read_gdb(Lines& lines, std::vector<StackDump>& out) {
-  const bool bare = begins_bare_bt(lines);
-  if (out.size() >= kMostDumps || (!bare && !gdb_heading(lines.peek()))) {
+  if (out.size() >= kMostDumps) {
     return false;
   }
   StackDump dump = new_dump();
+  read_attaching(lines, dump);
+  const bool bare = begins_bare_bt(lines);
+  if (!bare && !gdb_heading(lines.peek())) {
+    return false;
+  }
   bare ? read_bare_bt(lines, dump) : read_process(lines, dump);
   if (dump.process.threads.empty()) {
     return false;

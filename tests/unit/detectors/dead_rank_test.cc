@@ -311,5 +311,17 @@ TEST(DeadRank, TheKernelsWordsOfAProgramThatIsNoPythonAccuseNobody) {
           .empty());
 }
 
+TEST(DeadRank, TheKernelsWordsOfAProgramThatTheJobNamesAreOfTheJob) {
+  const std::string killed = "Memory cgroup out of memory: Killed process 71 (serve::worker) x\n";
+  EXPECT_TRUE(asked(kKind, JobBuilder().log({}, killed).build()).empty());
+  for (const char* line : {"INFO serve starts", "[2026-11-20 10:00:00] serve: ready"}) {
+    const auto findings =
+        asked(kKind, JobBuilder().log({}, killed + line + std::string("\n")).build());
+    ASSERT_EQ(findings.size(), 1U) << line;
+    EXPECT_NE(findings[0].summary.find("process 71"), std::string::npos) << findings[0].summary;
+  }
+  EXPECT_TRUE(asked(kKind, JobBuilder().log({}, killed + "the observer serves\n").build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -38,6 +38,35 @@ TEST(ForkWithHeldLock, KnowsALoggingLockInASingleThreadedChild) {
   EXPECT_EQ(findings[0].locations.at(0).line, 12);
 }
 
+const std::string kInNativeLock =
+    "native:__lll_lock_wait_private@libc.so.6 | native:__internal_atexit@libc.so.6 | "
+    "native:decode@image.so";
+
+/// A worker known only from a dump, by its name.
+model::JobModel dumped(std::string stack, model::Role role = model::Role::kDataLoaderWorker) {
+  model::JobModel out =
+      job()
+          .ranks(1)
+          .stack(0, "py:main@/srv/train.py:22")
+          .process({.role = role, .pid = 777, .threads = {{.stack = std::move(stack)}}})
+          .build();
+  for (model::Observation& observation : out.observations) {
+    for (model::Process& process : observation.processes) {
+      process.threads[0].capture = "from gdb";
+    }
+  }
+  return out;
+}
+
+TEST(ForkWithHeldLock, KnowsAWorkerWhoseOnlyThreadWaitsInALibrary) {
+  const auto findings = asked(kKind, dumped(kInNativeLock));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("__internal_atexit"), std::string::npos)
+      << findings[0].summary;
+  EXPECT_TRUE(asked(kKind, dumped(kInNativeLock, model::Role::kOther)).empty());
+  EXPECT_TRUE(asked(kKind, dumped("native:poll@libc.so.6 | native:decode@image.so")).empty());
+}
+
 TEST(ForkWithHeldLock, NamesTheOwnerThatTheMutexNames) {
   const auto findings = asked(
       kKind,

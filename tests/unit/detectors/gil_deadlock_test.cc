@@ -46,6 +46,39 @@ TEST(GilDeadlock, IsCertainWhenTheHolderWaitsForAThreadThatWantsTheGil) {
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
 }
 
+const std::string kTakesGil =
+    "native:pthread_cond_timedwait@libc.so.6 | native:take_gil@python3.11 | "
+    "native:PyEval_RestoreThread@python3.11";
+
+/// One process of which a tool shows all native stacks, but not who holds the GIL.
+JobBuilder by_elimination(const std::string& main, const std::string& third = {}) {
+  JobBuilder builder = job().ranks(1).stack(0, main).thread(0, {.stack = kTakesGil});
+  return third.empty() ? builder : builder.thread(0, {.stack = third});
+}
+
+TEST(GilDeadlock, TheOnlyThreadThatWaitsForSomethingElseHoldsTheGil) {
+  const std::string blocked =
+      "native:accept@libc.so.6 | native:connect_peers@solver.so | native:_PyCFunction_Fast@python";
+  const auto findings = asked(kKind, by_elimination(blocked).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].evidence.at(0).text.find("holds the GIL"), std::string::npos);
+  // Another thread of Python may hold it, or a thread of no Python waits.
+  EXPECT_TRUE(
+      asked(kKind, by_elimination(blocked, "native:mul@a.so | native:_PyEval_Eval@python").build())
+          .empty());
+  EXPECT_EQ(
+      asked(kKind, by_elimination(blocked, "native:poll@libc.so.6 | native:loop@a.so").build())
+          .size(),
+      1u);
+}
+
+TEST(GilDeadlock, AHolderThatComputesWillReleaseIt) {
+  EXPECT_TRUE(
+      asked(kKind,
+            by_elimination("native:sgemm@libopenblas.so | native:cfunction_call@python").build())
+          .empty());
+}
+
 TEST(GilDeadlock, IsSilentWhenTheHolderComputes) {
   EXPECT_TRUE(
       asked(kKind, story("native:sgemm@libopenblas.so | py:step@/srv/train.py:15", 'R').build())

@@ -43,6 +43,34 @@ TEST(NcclUnreachable, ReadsTheWordsOfEveryRelease) {
   }
 }
 
+JobBuilder using_address(const std::string& one, const std::string& other) {
+  JobBuilder builder;
+  for (const auto& [host, address] : {std::pair("a", one), std::pair("b", other)}) {
+    builder.fact(
+        "nccl-interface",
+        {{"host", std::string(host)}, {"interface", std::string("eth0")}, {"address", address}});
+  }
+  return builder;
+}
+
+TEST(NcclUnreachable, KnowsOneAddressOnTwoHosts) {
+  const auto findings =
+      asked("nccl-unreachable", using_address("172.17.0.2", "172.17.0.2").build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_NE(findings[0].summary.find("172.17.0.2 on hosts a and b"), std::string::npos);
+  EXPECT_TRUE(asked("nccl-unreachable", using_address("10.0.0.1", "10.0.0.2").build()).empty());
+}
+
+TEST(NcclUnreachable, IsSilentOnAnAddressWithWhichTheJobRan) {
+  EXPECT_TRUE(asked("nccl-unreachable", using_address("127.0.0.1", "127.0.0.1")
+                                            .log({},
+                                                 "a:7:9 [0] NCCL INFO Init COMPLETE\nstep 1\n"
+                                                 "step 2\nstep 3\nstep 4\n")
+                                            .build())
+                  .empty());
+}
+
 TEST(NcclUnreachable, IsSilentOnTheWordsOfOtherPrograms) {
   for (const char* line :
        {"WARN Connect to database failed : dial tcp 10.0.0.5:5432: connection refused",

@@ -55,6 +55,17 @@ TEST(SkippedShardedModule, IsWhatDiffersInALoopThatAllGoRoundEquallyOften) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
 }
 
+TEST(SkippedShardedModule, ARankThatAsksForTheShardsItselfSkippedNoModule) {
+  constexpr std::string_view kAsks =
+      "py:synchronize@/opt/torch/cuda/__init__.py:5 | "
+      "py:state_dict@/opt/torch/distributed/fsdp/fully_sharded_data_parallel.py:9 | "
+      "py:main@/srv/train.py:40";
+  JobBuilder builder = told();
+  builder.stack(kAll, kGather + "py:vision@/srv/train.py:8 | py:main@/srv/train.py:30");
+  builder.stack(1, std::string(kAsks));
+  EXPECT_TRUE(asked("skipped-sharded-module", builder.build()).empty());
+}
+
 TEST(SkippedShardedModule, IsSilentWhenAllRunItOrTheJobMoves) {
   JobBuilder builder = told();
   builder.stack(kAll, kGather + "py:vision@/srv/train.py:8 | py:main@/srv/train.py:30");

@@ -34,6 +34,18 @@ TEST(Horovod, OlderOnesTellItBehindEachTensor) {
   EXPECT_EQ(job.collectives[1].state, model::CallState::kStarted);
 }
 
+TEST(Horovod, OneTensorMayStandOnTheLineThatBeginsTheList) {
+  const auto job =
+      read_log(kWarning + "[1,0]<stderr>:Stalled ops:adam.allreduce [missing ranks: 0]\n");
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].state, model::CallState::kCompleted);
+}
+
+TEST(Horovod, AFileWithNothingButAWarningIsALog) {
+  EXPECT_TRUE(is_log(kWarning + "Missing ranks:\n1: [allreduce.a]\n", "console.txt"));
+  EXPECT_FALSE(is_log("Missing ranks:\n1: [allreduce.a]\n", "notes.txt"));
+}
+
 TEST(Horovod, AWarningIsPastWhenTheJobGoesOn) {
   const std::string stall = kWarning + "Missing ranks:\n0: [allreduce.conv1]\n";
   const std::string steps = "step 8\nstep 9\nstep 10\nstep 11\n";

@@ -22,6 +22,18 @@ TEST(Launchers, LightningTellsWhichOfItsChildrenEnded) {
   EXPECT_EQ(process.exit->signal, 9);
 }
 
+TEST(Launchers, AShellTellsTheCommandOfTheChildThatASignalEnded) {
+  const std::string line = "./go.sh: line 14: 2015 ";
+  const auto job = read_log(line + "Killed                  RANK=5 python a.py > 5.log\n");
+  ASSERT_EQ(job.observations.size(), 1U);
+  const model::Process& process = job.observations[0].processes.at(0);
+  EXPECT_EQ(process.rank, 5);
+  EXPECT_EQ(process.pid, 2015);
+  EXPECT_EQ(process.exit->signal, 9);
+  EXPECT_TRUE(read_log(line + "Killed                  sleep 100\n").observations.empty());
+  EXPECT_TRUE(read_log(line + "Terminated              RANK=5 python a.py\n").observations.empty());
+}
+
 TEST(Launchers, DeepSpeedTellsTheReturnCodeOfTheFirstToEnd) {
   const std::string node =
       "[2026-11-20 10:00:00,123] [INFO] [launch.py:164:main] nnodes=2, num_local_procs=4, "

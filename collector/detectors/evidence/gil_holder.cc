@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// gdb stops all threads at one moment, so a thread in take_gil and one without the GIL are seen
+// together only if a third one holds it. A thread that computes is not meant: it will release it.
+#include "collector/detectors/evidence/gil_holder.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "collector/detectors/evidence/signs.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+bool is_native(const model::Frame& frame) {
+  return frame.language == model::Language::kNative;
+}
+
+/// A frame of the interpreter: names of Python's C interface, and the start of its threads.
+bool is_of_interpreter(const model::Frame& frame) {
+  constexpr std::array<std::string_view, 5> kBeginnings = {"Py", "_Py", "cfunction_", "t_bootstrap",
+                                                           "thread_run"};
+  return !is_native(frame) ||
+         std::any_of(kBeginnings.begin(), kBeginnings.end(), [&frame](std::string_view begin) {
+           return frame.function.starts_with(begin);
+         });
+}
+
+/// In a function of libc that returns when something else happens.
+bool sleeps_in_kernel(const model::Thread& thread) {
+  constexpr std::array<std::string_view, 14> kWaits = {
+      "poll",  "select", "epoll_wait", "accept", "recv",  "connect",  "read",
+      "futex", "cond_",  "sem_",       "wait4",  "sleep", "lll_lock", "flock"};
+  const std::string_view innermost = thread.frames.front().function;
+  return std::any_of(kWaits.begin(), kWaits.end(), [innermost](std::string_view name) {
+    return innermost.find(name) != innermost.npos;
+  });
+}
+
+}  // namespace
+
+const model::Thread* holder_by_elimination(const model::Process& process) {
+  const model::Thread* holder = nullptr;
+  bool wanted = false;
+  for (const model::Thread& thread : process.threads) {
+    if (thread.gil || thread.frames.empty() || !is_native(thread.frames.front())) {
+      return nullptr;
+    }
+    if (waits_for_gil(thread)) {
+      wanted = true;
+      continue;
+    }
+    if (std::none_of(thread.frames.begin(), thread.frames.end(), is_of_interpreter)) {
+      continue;
+    }
+    if (holder != nullptr) {
+      return nullptr;
+    }
+    holder = &thread;
+  }
+  return wanted && holder != nullptr && sleeps_in_kernel(*holder) ? holder : nullptr;
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that holds the GIL, from a dump that does not name it.
+#pragma once
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::detectors {
+
+/// The only Python thread of a process that is not in take_gil, while others are, if it sleeps in a
+/// system call: only a thread that holds the GIL keeps them there. Null unless the native frames of
+/// all threads are known and no tool named the holder.
+const model::Thread* holder_by_elimination(const model::Process& process);
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/killed_by_kernel.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/word.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKilled = "ut of memory: Killed process ";
+constexpr std::size_t kMostKills = 64;
+constexpr std::size_t kLongestQuote = 200;
+constexpr std::size_t kShortestName = 3;
+
+struct Kill {
+  pid_t pid = 0;
+  std::string name;  // what the kernel shows: at most 15 characters of the title or the program
+  std::string line;
+};
+
+/// "Memory cgroup out of memory: Killed process 4105 (sglang::schedul) total-vm:…".
+std::optional<Kill> kill_in(std::string_view line) {
+  const std::size_t at = line.find(kKilled);
+  const std::size_t open = at == line.npos ? at : line.find(" (", at);
+  const std::size_t close = open == line.npos ? open : line.find(')', open);
+  if (close == line.npos) {
+    return std::nullopt;
+  }
+  const std::string_view number = line.substr(at + kKilled.size(), open - at - kKilled.size());
+  Kill out{.pid = 0,
+           .name = base::printable(line.substr(open + 2, close - open - 2)),
+           .line = base::elide(base::printable(base::trim(line)), kLongestQuote)};
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), out.pid);
+  const bool whole = error == std::errc() && end == number.data() + number.size() && out.pid > 0;
+  return whole ? std::optional(std::move(out)) : std::nullopt;
+}
+
+std::vector<Kill> kills_in(const model::JobModel& job) {
+  std::vector<Kill> out;
+  for (const model::Log& log : job.logs) {
+    for (const std::string_view line : base::split(log.text, '\n')) {
+      auto kill = out.size() < kMostKills ? kill_in(line) : std::nullopt;
+      const bool told = kill && std::any_of(out.begin(), out.end(), [&kill](const Kill& other) {
+                          return other.pid == kill->pid;
+                        });
+      if (kill && !told) {
+        out.push_back(std::move(*kill));
+      }
+    }
+  }
+  return out;
+}
+
+/// "sglang" of "sglang::schedul".
+std::string_view program_of(std::string_view name) {
+  const auto end = std::find_if_not(name.begin(), name.end(), base::is_word);
+  return name.substr(0, static_cast<std::size_t>(end - name.begin()));
+}
+
+/// A word of its own, in a line that the kernel did not write.
+bool speaks_of(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const std::size_t begin = text.rfind('\n', at) + 1;
+    const std::string_view line = text.substr(begin, text.find('\n', at) - begin);
+    if ((at == 0 || !base::is_word(text[at - 1])) &&
+        (end == text.size() || !base::is_word(text[end])) && line.find("oom") == line.npos &&
+        line.find(kKilled) == line.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool is_of_job(const model::JobModel& job, const Kill& kill) {
+  const std::string_view program = program_of(kill.name);
+  const auto all = processes(job);
+  return model::process(job, kill.pid) != nullptr || program.starts_with("python") ||
+         (program.size() >= kShortestName &&
+          (std::any_of(all.begin(), all.end(),
+                       [program](const model::Process* process) {
+                         return std::any_of(
+                             process->command.begin(), process->command.end(),
+                             [program](const auto& part) { return speaks_of(part, program); });
+                       }) ||
+           std::any_of(job.logs.begin(), job.logs.end(),
+                       [program](const model::Log& log) { return speaks_of(log.text, program); })));
+}
+
+/// "process 4105 (sglang::schedul)", "processes 4105 and 4106 (python)".
+std::string killed_ones(const std::vector<Kill>& kills) {
+  std::string pids;
+  for (std::size_t i = 0; i < kills.size(); ++i) {
+    pids += fmt::format("{}{}", i == 0 ? "" : i + 1 == kills.size() ? " and " : ", ", kills[i].pid);
+  }
+  return fmt::format("process{} {} ({})", kills.size() == 1 ? "" : "es", pids, kills.front().name);
+}
+
+}  // namespace
+
+std::optional<Finding> killed_by_kernel(const model::JobModel& job) {
+  std::vector<Kill> kills = kills_in(job);
+  std::erase_if(kills, [&job](const Kill& kill) { return !is_of_job(job, kill); });
+  if (kills.empty() || job.progress == model::Progress::kMoving) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = "dead-rank";
+  finding.confidence = Confidence::kLikely;
+  for (const Kill& kill : kills) {
+    const model::Process* process = model::process(job, kill.pid);
+    if (process != nullptr && process->rank) {
+      finding.culprits.insert(*process->rank);
+    }
+    finding.evidence.push_back(
+        {.rank = process == nullptr ? std::nullopt : process->rank, .text = "log: " + kill.line});
+  }
+  finding.details["pid"] = static_cast<std::int64_t>(kills.front().pid);
+  finding.summary = fmt::format("the kernel killed {} because memory ran out", killed_ones(kills));
+  finding.fix =
+      "Lower the memory of this process (batch, workers, prefetch, offloading), or give the node "
+      "or its container more.";
+  return finding;
+}
+
+}  // namespace ddpdoctor::detectors

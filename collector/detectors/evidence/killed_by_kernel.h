@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that the kernel's out-of-memory killer ended, from its lines in the given logs.
+#pragma once
+
+#include <optional>
+
+#include "collector/detectors/finding.h"
+
+namespace ddpdoctor::detectors {
+
+/// The finding about those that belong to the job: a known process, an interpreter of Python, or a
+/// program that the job's command lines or logs name. The kernel also ends programs of others.
+std::optional<Finding> killed_by_kernel(const model::JobModel& job);
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NCCL's log says of the processes of a job: their addresses, and calls of their own that
+// failed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collector/detectors/finding.h"
+
+namespace ddpdoctor::detectors {
+
+/// Processes in which a CUDA call of NCCL failed, one finding for each error: the others then only
+/// lose their connections.
+Findings failed_in_nccl(const model::JobModel& job, std::string_view kind);
+
+/// An address that cannot be reached from other hosts.
+struct BadAddress {
+  std::string words;  // "NCCL uses lo (127.0.0.1) on hosts a and b"
+  std::string fix;
+  std::vector<Evidence> evidence;
+};
+
+/// Hosts whose first interface is the loopback, or that have the same address: in a job of several
+/// hosts, the others cannot reach them. Nothing if the output continued after NCCL's lines.
+std::optional<BadAddress> bad_address(const model::JobModel& job);
+
+/// No facts are known, or only the addresses that a healthy log has as well.
+bool has_only_addresses(const model::JobModel& job);
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// In the forms of NCCL 2.3 – 2.32. A failed CUDA call counts only if NCCL says that its functions
+// returned an error because of it ("transport/p2p.cc:164 -> 1"): it also tries calls that may fail.
+#include "collector/imports/logs/nccl_text.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "collector/imports/logs/fabric_text.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/log_lines.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kLongestNcclLine = 65'536;
+constexpr std::size_t kLongestQuote = 240;
+constexpr std::size_t kMostFacts = 4096;  // of one log
+
+struct Address {
+  std::string_view name;     // "eth0"
+  std::string_view address;  // "172.17.0.2"
+};
+
+/// The first interface in "Bootstrap : Using [0]eth0:10.2.0.13<0>", "Bootstrap: Using
+/// eth0:10.2.0.13<0>", "NET : Using interface lo:127.0.0.1<0>"; not those of InfiniBand, which have
+/// no address.
+std::optional<Address> first_interface(std::string_view line) {
+  constexpr std::string_view kUsing = ": Using ";
+  const auto told = between(line, " NCCL INFO ", "<");
+  const std::size_t at = told ? told->find(kUsing) : line.npos;
+  if (at == line.npos) {
+    return std::nullopt;
+  }
+  std::string_view text = told->substr(at + kUsing.size());
+  take_prefix(text, "interface ");
+  take_prefix(text, "[0]");
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::string_view name = text.substr(0, colon);
+  const std::string_view address = text.substr(std::min(colon + 1, text.size()));
+  const bool plain = !address.empty() && address.size() < 64 && !name.empty() && name.size() < 32 &&
+                     name.find(' ') == name.npos &&
+                     address.find_first_not_of("0123456789abcdefABCDEF.:") == address.npos;
+  return plain ? std::optional(Address{.name = name, .address = address}) : std::nullopt;
+}
+
+/// "NCCL WARN Cuda failure 'out of memory'", "… Cuda failure 2 'out of memory'": what is quoted.
+std::optional<std::string_view> failed_call(std::string_view line) {
+  std::size_t at = line.find(" WARN ");
+  at = at == line.npos ? at : line.find("uda failure ", at);
+  return at == line.npos ? std::nullopt : between(line.substr(at), "'", "'");
+}
+
+/// "NCCL INFO init.cc:907 -> 1": one of its functions returned an error.
+bool returns_error(std::string_view line) {
+  const std::size_t at = line.find(" -> ");
+  if (line.find(" NCCL INFO ") == line.npos || at == line.npos) {
+    return false;
+  }
+  std::string_view code = line.substr(at + 4);
+  const std::string_view place = line.substr(0, at);
+  const std::size_t colon = place.rfind(':');
+  const bool of_source =
+      colon != place.npos && number_of(place.substr(colon + 1), 1'000'000) &&
+      (place.substr(0, colon).ends_with(".cc") || place.substr(0, colon).ends_with(".cu"));
+  const auto number = take_number(code, 99);
+  return of_source && number.value_or(0) > 0;
+}
+
+/// What a process has said so far.
+struct NcclProcess {
+  bool addressed = false;
+  std::optional<model::Fact> failure;  // until it is known whether its call returned an error
+  bool failed = false;
+};
+
+model::Fact fact_of(const NcclTag& tag, std::string_view kind) {
+  model::Fact fact{.rank = {}, .pid = tag.pid, .kind = std::string(kind), .fields = {}};
+  fact.fields["host"] = base::printable(tag.host);
+  if (tag.gpu) {
+    fact.fields["gpu"] = *tag.gpu;
+  }
+  return fact;
+}
+
+}  // namespace
+
+void read_nccl_text(std::string_view log, model::JobModel& job) {
+  if (log.find("NCCL") == log.npos) {
+    return;
+  }
+  const auto ranks = ranks_of_nccl(log);
+  std::map<HostPid, NcclProcess> known;
+  std::size_t told = 0;
+  const auto add = [&](model::Fact fact) {
+    if (told++ < kMostFacts) {
+      job.facts.push_back(std::move(fact));
+    }
+  };
+  for (const std::string_view raw : base::split(log, '\n')) {
+    const model::LogLine line = model::read_log_line(raw.substr(0, kLongestNcclLine));
+    const auto tag = nccl_tag(line.text);
+    if (!tag) {
+      continue;
+    }
+    NcclProcess& process = known[{std::string(tag->host), tag->pid}];
+    if (const auto own = first_interface(line.text); own && !process.addressed) {
+      process.addressed = true;
+      model::Fact fact = fact_of(*tag, "nccl-interface");
+      fact.fields["interface"] = base::printable(own->name);
+      fact.fields["address"] = std::string(own->address);
+      add(std::move(fact));
+    } else if (const auto what = failed_call(line.text); what && !process.failure) {
+      model::Fact fact = fact_of(*tag, "nccl-failure");
+      const auto rank = ranks.find({std::string(tag->host), tag->pid});
+      fact.rank = rank == ranks.end() ? line.rank : std::optional(rank->second);
+      fact.fields["error"] = base::elide(base::printable(*what), kLongestQuote);
+      fact.fields["text"] = base::elide(base::printable(base::trim(line.text)), kLongestQuote);
+      process.failure = std::move(fact);
+    } else if (process.failure && !process.failed && returns_error(line.text)) {
+      process.failed = true;
+      add(*process.failure);
+    }
+  }
+}
+
+}  // namespace ddpdoctor::imports

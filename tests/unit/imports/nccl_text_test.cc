@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses and failures that NCCL's log names.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collector/imports/logs/text_file.h"
+#include "collector/model/questions.h"
+#include "tests/unit/imports/read_text.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+std::vector<std::string> addresses(const std::string& log) {
+  std::vector<std::string> out;
+  const auto job = read_log(log);
+  for (const model::Fact* fact : model::facts(job, "nccl-interface")) {
+    out.push_back(fact->text("host").value_or("") + " " + fact->text("interface").value_or("") +
+                  " " + fact->text("address").value_or(""));
+  }
+  return out;
+}
+
+TEST(NcclText, ReadsTheFirstInterfaceInTheFormsOfAllReleases) {
+  EXPECT_EQ(
+      addresses("a:7:9 [0] NCCL INFO NET : Using interface lo:127.0.0.1<0>\n"
+                "a:7:9 [0] NCCL INFO NET : Using interface eth0:10.0.0.1<0>\n"
+                "b:8:9 [0] NCCL INFO Bootstrap : Using [0]eth1:10.0.0.2<0> [1]eth2:10.1.0.2<0>\n"
+                "c:9:9 [0] NCCL INFO Bootstrap: Using enp68s0:192.168.1.20<0>\n"),
+      (std::vector<std::string>{"a lo 127.0.0.1", "b eth1 10.0.0.2", "c enp68s0 192.168.1.20"}));
+}
+
+TEST(NcclText, AnAdapterOfInfiniBandHasNoAddress) {
+  EXPECT_TRUE(
+      addresses("a:7:9 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE ; OOB eth0:10.0.0.1<0>\n"
+                "a:7:9 [0] NCCL INFO NET/IB : Using interface lo for sideband\n")
+          .empty());
+}
+
+TEST(NcclText, ACallThatFailsCountsOnlyIfNcclReturnedAnError) {
+  const std::string warning =
+      "a:7:9 [3] include/alloc.h:58 NCCL WARN Cuda failure 'out of memory'\n";
+  EXPECT_TRUE(model::facts(read_log(warning), "nccl-failure").empty());
+  EXPECT_TRUE(model::facts(read_log(warning + "a:7:9 [3] NCCL INFO Trees [0] 1/-1/-1->0->-1\n"),
+                           "nccl-failure")
+                  .empty());
+  const auto job = read_log(warning + "a:7:9 [3] NCCL INFO init.cc:792 -> 1\n");
+  const auto facts = model::facts(job, "nccl-failure");
+  ASSERT_EQ(facts.size(), 1U);
+  EXPECT_EQ(facts[0]->pid, 7);
+  EXPECT_EQ(facts[0]->number("gpu"), 3);
+  EXPECT_EQ(facts[0]->text("error"), "out of memory");
+}
+
+}  // namespace
+}  // namespace ddpdoctor::imports
