@@ -21,6 +21,7 @@
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/skipped_step.h"
+#include "collector/detectors/partings/unseen_decision.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::unused_parameters {
@@ -37,9 +38,7 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
       "bucket ({})",
       said(parting.odd.ranks), ranks_do(parting.rest.ranks, "is waiting", "are waiting"),
       waiting_call(examination, explanation));
-  finding.fix =
-      "Pass find_unused_parameters=True to DistributedDataParallel, or make the loss depend on "
-      "every parameter (add 0 * unused.sum()).";
+  finding.fix = kFindUnused;
   std::optional<model::CallSite> cause = branch_in_forward(examination.job);
   const char* note = "this branch skips parameters";
   if (!cause && parting.rest.site().known()) {
@@ -234,8 +233,7 @@ void add_raised(const graph::Examination& examination, Findings& findings) {
       "{} started a forward, but the previous backward had not reduced every parameter{}",
       ranks.empty() ? "a rank" : said(ranks), without);
   finding.fix = told.raised == kRaised.front()
-                    ? "Pass find_unused_parameters=True to DistributedDataParallel, or make the "
-                      "loss depend on every parameter (add 0 * unused.sum())."
+                    ? kFindUnused
                     : "Pass strategy=\"ddp_find_unused_parameters_true\" to Trainer, or make the "
                       "loss depend on every parameter (add 0 * unused.sum()).";
   finding.evidence.push_back({.rank = std::nullopt, .text = fmt::format("log: {}", told.raised)});
@@ -264,6 +262,9 @@ Findings detect(const graph::Examination& examination) {
                                       tell(examination, explanation, finding);
                                     });
   add_raised(examination, findings);
+  if (findings.empty()) {
+    findings = unseen_findings(examination, "unused-parameters");
+  }
   for (Finding& finding : findings) {
     add_names(examination.job, finding);
     advise_on_static_graph(examination.job, finding);

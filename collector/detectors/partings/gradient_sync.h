@@ -4,10 +4,16 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "collector/detectors/paths/source_path.h"
 
 namespace ddpdoctor::detectors {
+
+/// The fix for parameters that have no gradient on some ranks.
+inline constexpr std::string_view kFindUnused =
+    "Pass find_unused_parameters=True to DistributedDataParallel, or make the loss depend on every "
+    "parameter (add 0 * unused.sum()).";
 
 /// The condition with which each rank decides by itself whether a backward reduces its gradients:
 /// the one around a no_sync() in the files of this path, unless it is equal on all ranks (a step

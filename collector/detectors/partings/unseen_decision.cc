@@ -9,9 +9,13 @@
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/uneven_ahead.h"
+#include "collector/detectors/paths/deciding_origin.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
+#include "collector/graph/launched_call.h"
+#include "collector/program/questions/blocks.h"
 #include "collector/program/questions/exits.h"
 #include "collector/program/questions/feedback.h"
 #include "collector/program/questions/uses.h"
@@ -65,6 +69,39 @@ std::string quote(const Candidate& one) {
   return fmt::format("`{}` ({})", text, line_of(one.where));
 }
 
+/// No choice of the source leads to a call: each rank may decide by itself whether a backward
+/// reduces its gradients, or which parameters of a model under DDP have any.
+std::optional<UnseenDecision> of_gradients(const model::JobModel& job,
+                                           const graph::Standing& standing) {
+  UnseenDecision out{.decision = {}, .rivals = {}, .kind = {}, .standing = standing.user};
+  Candidate& one = out.decision;
+  one.operation = "all_reduce";
+  one.inside = false;
+  one.skips = true;
+  if (const auto sync = own_choice_of_sync(job, standing.callers)) {
+    one.where = sync->where;
+    one.condition = sync->condition;
+    one.call = sync->guarded;
+  } else if (const auto branch = graph::wraps_in_ddp(job) ? branch_in_forward(job) : std::nullopt) {
+    const auto around = program::enclosing(lines_of(job, branch->file), branch->line + 1);
+    if (around.empty() || around.front().line != branch->line) {
+      return std::nullopt;
+    }
+    one.where = *branch;
+    one.condition = around.front().condition;
+    one.call = *branch;
+    out.kind = "unused-parameters";
+  }
+  one.source = one.where.known()
+                   ? origin_of(job, Test{.where = one.where, .condition = one.condition}).source
+                   : program::Source::kUniform;
+  if (one.source != program::Source::kRank && !program::is_own(one.source)) {
+    return std::nullopt;
+  }
+  out.kind = out.kind.empty() ? kind_of(job, one) : out.kind;
+  return out;
+}
+
 std::optional<UnseenDecision> choose(const graph::Examination& examination) {
   const graph::Standing* const standing = common_standing(examination);
   if (standing == nullptr) {
@@ -78,7 +115,10 @@ std::optional<UnseenDecision> choose(const graph::Examination& examination) {
   }
   std::erase_if(all, [most](const Candidate& one) { return one.speaks != most; });
   const std::size_t limit = most == Speaks::kNothingElse ? 1 : 1 + kMostRivals;
-  if (all.empty() || all.size() > limit) {
+  if (all.empty()) {
+    return of_gradients(examination.job, *standing);
+  }
+  if (all.size() > limit) {
     return std::nullopt;
   }
   UnseenDecision out{
@@ -132,6 +172,12 @@ std::string summary_of(const UnseenDecision& unseen, const model::RankSet& odd) 
   const std::string who = odd.empty() ? "some ranks" : said(odd);
   const std::string call = fmt::format("{} ({})", one.operation, line_of(one.call));
   const bool surely = one.speaks == Speaks::kValues;
+  if (unseen.kind == "unused-parameters") {
+    return fmt::format(
+        "{} may not have used some parameters, and reduced no bucket for them: {} depends on {}; "
+        "all ranks wait at one line",
+        who, quote(one), program::name_of(one.source));
+  }
   if (one.ends_loop) {
     return fmt::format(
         "{} may have ended the loop with {} earlier, at {}; all ranks wait at one line", who, call,
@@ -165,6 +211,9 @@ std::string unseen_fix(const UnseenDecision& unseen) {
   constexpr std::string_view kRecord =
       "Start the job with `ddpdoctor run -- …` to record which rank called what.";
   const std::string condition = base::elide(one.condition, kLongest);
+  if (unseen.kind == "unused-parameters") {
+    return fmt::format("{} {}", kFindUnused, kRecord);
+  }
   if (unseen.kind == "uneven-inputs") {
     return fmt::format("{} {}", kEqualSteps, kRecord);
   }
@@ -204,6 +253,8 @@ void add_unseen_locations(const UnseenDecision& unseen, Finding& finding) {
                                     : here);
     out.push_back(location(one.where, {}, one.ends_loop ? "the loop ends here" : "this loop"));
     out.push_back(location(one.call, {}, "each iteration calls this"));
+  } else if (unseen.kind == "unused-parameters") {
+    out.push_back(location(one.where, {}, "this branch may skip parameters"));
   } else if (one.kind == DecisionKind::kExcept ||
              (one.skips && unseen.kind != "generate-length")) {  // the call itself is correct
     out.insert(out.end(), {decision, call});

@@ -12,6 +12,27 @@ namespace {
 constexpr int kMostCallers = 24;
 constexpr int kMostObjects = 256;  // calls whose callee's class is looked up
 
+/// DDP(Net()): calls of the wrapper run the forward() of the wrapped class.
+bool is_wrapped_in_ddp(const Files& files, Slicer& slicer, const File& file, std::size_t type) {
+  for (const File& from : files.all()) {
+    for (const auto& [alias, qualified] : from.facts->imports) {
+      const auto [first, last] = is_ddp(qualified) ? from.facts->calls.equal_range(alias)
+                                                   : from.facts->calls.equal_range({});
+      for (auto one = first; one != last; ++one) {
+        const auto given = arguments_of(one->second.call);
+        const Definition is =
+            given.empty()
+                ? Definition{}
+                : slicer.class_of_value(given.front(), {.file = &from, .scope = one->second.scope});
+        if (is.kind == Definition::Kind::kClass && is.file == &file && is.scope == type) {
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Origin Slicer::parameter(const File& file, std::size_t scope, std::string_view name,
@@ -94,7 +115,9 @@ Origin Slicer::from_calls_of_objects(const File& file, std::size_t scope, std::s
       const Definition is =
           class_of_value(in.call.field(Field::kFunction), {.file = &from, .scope = in.scope});
       const auto bases = files_.bases_of(is);
-      if (std::none_of(bases.begin(), bases.end(), [&](const Definition& one) {
+      const bool by_wrapper = is.kind == Definition::Kind::kLibrary && is_ddp(is.qualified) &&
+                              is_wrapped_in_ddp(files_, *this, file, function.outer);
+      if (!by_wrapper && std::none_of(bases.begin(), bases.end(), [&](const Definition& one) {
             return one.kind == Definition::Kind::kClass && one.file == &file &&
                    one.scope == function.outer;
           })) {

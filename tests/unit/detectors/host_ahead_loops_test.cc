@@ -15,7 +15,9 @@ JobBuilder spinning_in(const std::string& source, const std::string& function,
   builder.ranks(2).backend("nccl").state(kAll, 'R').looked_once();
   builder.source(kTrain, "import collections, torch\nimport torch.distributed as dist\n" + source);
   const std::string user = at(function, line) + " | " + more;
-  builder.stack(kAll, line.starts_with("all_reduce") ? in("all_reduce", user) : user);
+  builder.stack(kAll, line.find("all_reduce") != line.npos ? in("all_reduce", user)
+                      : line.find("barrier") != line.npos  ? in("barrier", user)
+                                                           : user);
   return builder;
 }
 
@@ -102,6 +104,51 @@ TEST(HostAheadInLoops, ATestOfTheRanksOwnEndsTheGenerationOnAShardedModule) {
   EXPECT_EQ(findings[0].locations.at(1).line, 12);
   EXPECT_TRUE(generated("module", "torch.rand(1) > 0.5").empty()) << "no call is made for it";
   EXPECT_TRUE(generated("FullyShardedDataParallel(module)", "length > 8").empty());
+}
+
+JobBuilder stepped(const std::string& branch, const std::string& sync) {
+  return spinning_in(
+      "from torch.nn.parallel import DistributedDataParallel as DDP\n"
+      "class Net(torch.nn.Module):\n"
+      "    def forward(self, x, use):\n"
+      "        x = self.body(x)\n"
+      "        if " +
+          branch +
+          ":\n"
+          "            x = self.extra(x)\n"
+          "        return x.sum()\n"
+          "def main():\n"
+          "    net = DDP(Net())\n"
+          "    while True:\n"
+          "        use = torch.rand(1).item() > 0.5\n" +
+          sync +
+          "        net(torch.randn(4, 8), use).backward()\n"
+          "        dist.barrier()\n",
+      "main", "dist.barrier()", "py:<module>@/srv/train.py:30");
+}
+
+TEST(HostAheadInLoops, ABranchOfTheModelThatEachRankDecidesMayLeaveParametersWithoutGradient) {
+  const auto told = [](const std::string& branch) {
+    return asked("unused-parameters", stepped(branch, "").build());
+  };
+  const Findings findings = told("use");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].locations.at(0).line, 7);
+  EXPECT_NE(findings[0].fix.find("find_unused_parameters"), std::string::npos);
+  EXPECT_TRUE(told("self.deep").empty()) << "an option of the run";
+}
+
+TEST(HostAheadInLoops, EachRankMayDecideWhichBackwardReducesItsGradients) {
+  const Findings findings =
+      asked("divergent-branch", stepped("self.deep",
+                                        "        if use:\n"
+                                        "            with net.no_sync():\n"
+                                        "                net(torch.randn(4, 8), 0).backward()\n"
+                                        "            continue\n")
+                                    .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].locations.at(0).line, 14);
 }
 
 }  // namespace
