@@ -24,8 +24,9 @@ struct CaptureOptions {
   // Main threads only; for a running one, the Python frames that do not change.
   bool glance = false;
   std::chrono::milliseconds process_deadline{2000};
-  PythonVisitor visitor{};    // called once for each process with Python
-  MapsTable* maps = nullptr;  // gets the maps of the processes that were read
+  std::chrono::milliseconds halt_deadline{100};  // how long a running thread may take to stop
+  PythonVisitor visitor{};                       // called once for each process with Python
+  MapsTable* maps = nullptr;                     // gets the maps of the processes that were read
 };
 
 /// The stacks of `pids`, in that order; an unreadable process has `problems`. Files that processes

@@ -23,7 +23,6 @@ constexpr std::size_t kStackBytes = std::size_t{64} << 10U;
 constexpr std::size_t kStoppedStackBytes = std::size_t{256} << 10U;
 constexpr int kAttempts = 5;
 constexpr int kPatientAttempts = 40;  // used if stopping is forbidden
-constexpr std::chrono::milliseconds kHaltDeadline{100};
 
 /// True if stopping the thread would show more of its stack.
 bool wants_a_stop(const Unwound& native) {
@@ -168,8 +167,8 @@ bool ThreadCapture::look_stopped(CapturedThread& thread,
       Walk walk{.target = target_, .stack = copy};
       stopped.native = unwind(walk, registers);
     };
-    const StopOutcome outcome =
-        with_stopped_thread(stopped.stack.tid, kHaltDeadline, [&](const Registers& halted) {
+    const StopOutcome outcome = with_stopped_thread(
+        stopped.stack.tid, options_.halt_deadline, [&](const Registers& halted) {
           registers = halted;
           target_.memory().forget();
           stopped.stack_pointer = registers[kStackPointer];
@@ -248,7 +247,8 @@ CapturedThread ThreadCapture::capture(pid_t tid, std::optional<RemoteAddress> py
     }
     return thread;
   }
-  if (may_stop(thread) && look_stopped(thread, python_state)) {
+  const bool stops = may_stop(thread);
+  if (stops && look_stopped(thread, python_state)) {
     return thread;
   }
   if (attempt == Attempt::kDone) {
@@ -256,6 +256,11 @@ CapturedThread ThreadCapture::capture(pid_t tid, std::optional<RemoteAddress> py
     return thread;
   }
   thread.native = {};
+  const std::string problem = thread.stack.problem;
+  if (stops && look_twice(thread, python_state)) {  // it got no CPU for the stop
+    return thread;
+  }
+  thread.stack.problem = problem;
   thread.python.clear();
   if (const pid_t tracer = tasks_.tracer(tid); tracer != 0) {
     thread.stack.problem = fmt::format(

@@ -72,7 +72,7 @@ std::optional<int> wait_for_halt(pid_t tid, Clock::time_point until, std::string
     }
     const auto now = Clock::now();
     if (now >= until) {
-      problem = "the thread did not stop in time (it waits in the kernel, uninterruptibly)";
+      problem = "the thread did not stop in time (it waits in the kernel, or gets no CPU)";
       return std::nullopt;
     }
     if (now < eager_until) {

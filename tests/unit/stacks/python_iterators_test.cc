@@ -109,23 +109,28 @@ TEST_P(PythonIterators, AreCountedFromTheBottomOfTheStack) {
   expect("sliced", "list 3 of 6");
 }
 
-TEST_P(PythonIterators, OfAThreadThatRunsAreGlancedAtWithoutStoppingIt) {
+TEST_P(PythonIterators, OfAThreadThatRunsAreReadWithoutAStopWhereNoneIsMeantOrCameInTime) {
+  using std::chrono::milliseconds;
+  const CaptureOptions glance{
+      .allow_stop = false, .native = false, .torch_state = false, .glance = true};
+  const CaptureOptions too_late{.torch_state = false, .halt_deadline = milliseconds(0)};
   for (const PythonInstallation& python : installations) {
     SCOPED_TRACE(python.command);
     test::ChildProcess child(
         {python.command, tests::source_file("tests/support/python_loops.py"), "spinning"}, true);
     ASSERT_TRUE(child.lines_until("ready"));
     const std::array<pid_t, 1> pids{child.pid()};
-    const auto seen =
-        capture(pids, {.allow_stop = false, .native = false, .torch_state = false, .glance = true});
-    ASSERT_EQ(seen.at(0).threads.size(), 1U);
-    const ThreadStack& main = seen[0].threads[0];
-    EXPECT_EQ(main.stopped_ms, 0);
-    const auto frame = std::find_if(main.frames.begin(), main.frames.end(),
-                                    [](const Frame& one) { return one.function == "spinning"; });
-    ASSERT_NE(frame, main.frames.end()) << main.problem;
-    ASSERT_EQ(frame->loops.size(), 1U);
-    EXPECT_EQ(frame->loops[0].total(), 9);
+    for (const CaptureOptions& options : {glance, too_late}) {
+      const auto seen = capture(pids, options);
+      ASSERT_FALSE(seen.at(0).threads.empty());
+      const ThreadStack& main = seen[0].threads[0];
+      EXPECT_EQ(main.stopped_ms, 0);
+      const auto frame = std::find_if(main.frames.begin(), main.frames.end(),
+                                      [](const Frame& one) { return one.function == "spinning"; });
+      ASSERT_NE(frame, main.frames.end()) << main.problem;
+      ASSERT_EQ(frame->loops.size(), 1U);
+      EXPECT_EQ(frame->loops[0].total(), 9);
+    }
   }
 }
 
