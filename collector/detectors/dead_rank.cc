@@ -313,7 +313,7 @@ Findings detect(const graph::Examination& examination) {
   if (gone.empty() || torchrun_watches(examination.job)) {
     // torchrun would have ended the others: rank-exited reports it.
     Findings told = gone.empty() ? findings_from_text(examination, kKind) : Findings{};
-    if (auto killed = gone.empty() ? killed_by_kernel(examination.job) : std::nullopt) {
+    if (auto killed = gone.empty() ? killed_by_kernel(examination) : std::nullopt) {
       told.push_back(std::move(*killed));
     }
     return told;

@@ -67,7 +67,7 @@ std::string why_unknown(const graph::Examination& examination) {
   }
   return examination.history.empty()
              ? "the cause is unknown because the calls of each rank were not recorded"
-             : "which rank is missing is unknown";
+             : "whether a rank is missing is unknown";
 }
 
 /// Neither a stack nor a recorded call of any rank: there is no evidence to judge.

@@ -314,7 +314,7 @@ Standing stand(const Context& context, const model::Process& process) {
       continue;
     }
     Standing other = stand(context, process, thread);
-    if (calls_ranks(other.activity)) {
+    if (calls_ranks(other.activity) || other.activity == Activity::kDataLoader) {
       return other;
     }
   }

@@ -26,15 +26,23 @@ bool is_of_interpreter(const model::Frame& frame) {
          });
 }
 
+bool is_of_libc(const model::Frame& frame) {
+  return frame.module.starts_with("libc.so") || frame.module.starts_with("libc-2") ||
+         frame.module.starts_with("libpthread") || frame.file.find("sysdeps/") != frame.file.npos ||
+         frame.file.find("nptl/") != frame.file.npos;
+}
+
 /// In a function of libc that returns when something else happens.
 bool sleeps_in_kernel(const model::Thread& thread) {
   constexpr std::array<std::string_view, 14> kWaits = {
-      "poll",  "select", "epoll_wait", "accept", "recv",  "connect",  "read",
+      "poll",  "select", "epoll_wait", "accept", "recv",  "connect",  "_read",
       "futex", "cond_",  "sem_",       "wait4",  "sleep", "lll_lock", "flock"};
-  const std::string_view innermost = thread.frames.front().function;
-  return std::any_of(kWaits.begin(), kWaits.end(), [innermost](std::string_view name) {
-    return innermost.find(name) != innermost.npos;
-  });
+  const model::Frame& innermost = thread.frames.front();
+  const std::string_view name = innermost.function;
+  return is_of_libc(innermost) &&
+         (name == "read" ||
+          std::any_of(kWaits.begin(), kWaits.end(),
+                      [name](std::string_view wait) { return name.find(wait) != name.npos; }));
 }
 
 }  // namespace

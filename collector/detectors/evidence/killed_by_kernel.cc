@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "base/word.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/model/questions.h"
 
@@ -109,10 +110,11 @@ std::string killed_ones(const std::vector<Kill>& kills) {
 
 }  // namespace
 
-std::optional<Finding> killed_by_kernel(const model::JobModel& job) {
+std::optional<Finding> killed_by_kernel(const graph::Examination& examination) {
+  const model::JobModel& job = examination.job;
   std::vector<Kill> kills = kills_in(job);
   std::erase_if(kills, [&job](const Kill& kill) { return !is_of_job(job, kill); });
-  if (kills.empty() || job.progress == model::Progress::kMoving) {
+  if (kills.empty() || outlived(examination, std::nullopt)) {
     return std::nullopt;
   }
   Finding finding;

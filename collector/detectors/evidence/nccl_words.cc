@@ -63,6 +63,9 @@ bool has_only_addresses(const model::JobModel& job) {
 
 Findings failed_in_nccl(const model::JobModel& job, std::string_view kind) {
   std::map<std::string, Finding> by_error;
+  if (ran_on(job)) {
+    return {};
+  }
   for (const model::Fact* fact : model::facts(job, "nccl-failure")) {
     const std::string error = fact->text("error").value_or("");
     Finding& finding = by_error[error];

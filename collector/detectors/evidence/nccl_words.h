@@ -12,7 +12,7 @@
 namespace ddpdoctor::detectors {
 
 /// Processes in which a CUDA call of NCCL failed, one finding for each error: the others then only
-/// lose their connections.
+/// lose their connections. None if the output continued after NCCL's lines.
 Findings failed_in_nccl(const model::JobModel& job, std::string_view kind);
 
 /// An address that cannot be reached from other hosts.

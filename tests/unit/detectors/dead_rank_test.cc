@@ -321,6 +321,11 @@ TEST(DeadRank, TheKernelsWordsOfAProgramThatTheJobNamesAreOfTheJob) {
     EXPECT_NE(findings[0].summary.find("process 71"), std::string::npos) << findings[0].summary;
   }
   EXPECT_TRUE(asked(kKind, JobBuilder().log({}, killed + "the observer serves\n").build()).empty());
+  EXPECT_TRUE(asked(kKind, JobBuilder()
+                               .log({}, killed + "serve starts\n")
+                               .progress(model::Progress::kMoving)
+                               .build())
+                  .empty());
 }
 
 }  // namespace

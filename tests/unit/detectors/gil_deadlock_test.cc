@@ -77,6 +77,10 @@ TEST(GilDeadlock, AHolderThatComputesWillReleaseIt) {
       asked(kKind,
             by_elimination("native:sgemm@libopenblas.so | native:cfunction_call@python").build())
           .empty());
+  EXPECT_TRUE(asked(kKind, by_elimination("native:index_select@libtorch_cpu.so | "
+                                          "native:cfunction_call@python")
+                               .build())
+                  .empty());
 }
 
 TEST(GilDeadlock, IsSilentWhenTheHolderComputes) {
