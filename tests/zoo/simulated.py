@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The zoo on the simulated device (tests/doubles/simulated_device) or on a real GPU (`--device cuda`, tests/gpu/real_device.py): unchanged
 scripts as jobs of NCCL, whose hosts run ahead and spin in the driver. Each side is judged three times: under `run`, by `attach`, and from Python-only dumps of all ranks (as of `py-spy dump`) given to `report`.
+`--keep DIR` keeps the recordings; judge_again.py judges them with a newer program, without the jobs.
 `--mode bare` asks attach about jobs whose flight recorder is off: stacks and values are all there is.
 
 In a case, `"simulated": "why not"` leaves it out, and `"simulated": {…}` says what is otherwise there than over gloo; `"pairs"` in it: NCCL
