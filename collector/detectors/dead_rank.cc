@@ -13,13 +13,13 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/gloo_words.h"
-#include "collector/detectors/evidence/killed_by_kernel.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/message_sizes.h"
 #include "collector/detectors/evidence/nameless_dead.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/ras_silence.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/told_kills.h"
 #include "collector/detectors/evidence/vanished.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/disagreed.h"
@@ -313,7 +313,7 @@ Findings detect(const graph::Examination& examination) {
   if (gone.empty() || torchrun_watches(examination.job)) {
     // torchrun would have ended the others: rank-exited reports it.
     Findings told = gone.empty() ? findings_from_text(examination, kKind) : Findings{};
-    if (auto killed = gone.empty() ? killed_by_kernel(examination) : std::nullopt) {
+    if (auto killed = gone.empty() ? told_kills(examination) : std::nullopt) {
       told.push_back(std::move(*killed));
     }
     return told;

@@ -311,6 +311,22 @@ TEST(DeadRank, TheKernelsWordsOfAProgramThatIsNoPythonAccuseNobody) {
           .empty());
 }
 
+TEST(DeadRank, AShellSawAProgramOfPythonKilled) {
+  const std::string line = "./go.sh: line 17: 4210 Killed                  ";
+  const auto findings =
+      asked(kKind, JobBuilder().log({}, line + "python -m torch.distributed.run a.py\n").build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("process 4210"), std::string::npos) << findings[0].summary;
+  EXPECT_TRUE(asked(kKind, JobBuilder().log({}, line + "sleep 100\n").build()).empty());
+  EXPECT_TRUE(
+      asked(kKind, JobBuilder().log({}, "note: 4210 Killed python a.py\n").build()).empty());
+}
+
+TEST(DeadRank, TorchNamesTheThreadThatTheKernelKilled) {
+  const std::string killed = "Out of memory: Killed process 71 (pt_main_thread) total-vm:1kB\n";
+  EXPECT_EQ(asked(kKind, JobBuilder().log({}, killed).build()).size(), 1U);
+}
+
 TEST(DeadRank, TheKernelsWordsOfAProgramThatTheJobNamesAreOfTheJob) {
   const std::string killed = "Memory cgroup out of memory: Killed process 71 (serve::worker) x\n";
   EXPECT_TRUE(asked(kKind, JobBuilder().log({}, killed).build()).empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/evidence/killed_by_kernel.h"
+#include "collector/detectors/evidence/told_kills.h"
 
 #include <algorithm>
 #include <cctype>
@@ -26,9 +26,21 @@ constexpr std::size_t kShortestName = 3;
 
 struct Kill {
   pid_t pid = 0;
-  std::string name;  // what the kernel shows: at most 15 characters of the title or the program
+  std::string name;  // the kernel's: at most 15 characters of the title or the program
   std::string line;
+  bool by_kernel = true;  // else a shell wrote it
 };
+
+std::string quoted(std::string_view line) {
+  return base::elide(base::printable(base::trim(line)), kLongestQuote);
+}
+
+/// 0 if the text is not a pid.
+pid_t pid_in(std::string_view text) {
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  return error == std::errc() && end == text.data() + text.size() ? std::max(pid, 0) : 0;
+}
 
 /// "Memory cgroup out of memory: Killed process 4105 (sglang::schedul) total-vm:…".
 std::optional<Kill> kill_in(std::string_view line) {
@@ -39,12 +51,32 @@ std::optional<Kill> kill_in(std::string_view line) {
     return std::nullopt;
   }
   const std::string_view number = line.substr(at + kKilled.size(), open - at - kKilled.size());
-  Kill out{.pid = 0,
-           .name = base::printable(line.substr(open + 2, close - open - 2)),
-           .line = base::elide(base::printable(base::trim(line)), kLongestQuote)};
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), out.pid);
-  const bool whole = error == std::errc() && end == number.data() + number.size() && out.pid > 0;
-  return whole ? std::optional(std::move(out)) : std::nullopt;
+  const pid_t pid = pid_in(number);
+  return pid > 0
+             ? std::optional(Kill{.pid = pid,
+                                  .name = base::printable(line.substr(open + 2, close - open - 2)),
+                                  .line = quoted(line)})
+             : std::nullopt;
+}
+
+/// "train.sh: line 17: 4210 Killed                  python -m torch.distributed.run train.py" of
+/// bash: a program of Python.
+std::optional<Kill> shell_kill_in(std::string_view line) {
+  constexpr std::string_view kWord = " Killed ";
+  const std::size_t at = line.find(kWord);
+  const std::size_t colon = at == line.npos ? at : line.rfind(": ", at);
+  if (colon == line.npos || line.substr(0, colon).rfind(": line ") == line.npos) {
+    return std::nullopt;
+  }
+  const pid_t pid = pid_in(base::trim(line.substr(colon + 2, at - colon - 2)));
+  const auto words = base::split(line.substr(at + kWord.size()), ' ');
+  const bool of_python = std::any_of(words.begin(), words.end(), [](std::string_view word) {
+    return word.ends_with(".py") || base::file_name(word).starts_with("python");
+  });
+  return pid > 0 && of_python
+             ? std::optional(
+                   Kill{.pid = pid, .name = "python", .line = quoted(line), .by_kernel = false})
+             : std::nullopt;
 }
 
 std::vector<Kill> kills_in(const model::JobModel& job) {
@@ -52,6 +84,7 @@ std::vector<Kill> kills_in(const model::JobModel& job) {
   for (const model::Log& log : job.logs) {
     for (const std::string_view line : base::split(log.text, '\n')) {
       auto kill = out.size() < kMostKills ? kill_in(line) : std::nullopt;
+      kill = kill || out.size() >= kMostKills ? std::move(kill) : shell_kill_in(line);
       const bool told = kill && std::any_of(out.begin(), out.end(), [&kill](const Kill& other) {
                           return other.pid == kill->pid;
                         });
@@ -88,6 +121,7 @@ bool is_of_job(const model::JobModel& job, const Kill& kill) {
   const std::string_view program = program_of(kill.name);
   const auto all = processes(job);
   return model::process(job, kill.pid) != nullptr || program.starts_with("python") ||
+         program.starts_with("pt_") ||  // torch's names: pt_main_thread, pt_data_worker
          (program.size() >= kShortestName &&
           (std::any_of(all.begin(), all.end(),
                        [program](const model::Process* process) {
@@ -110,7 +144,7 @@ std::string killed_ones(const std::vector<Kill>& kills) {
 
 }  // namespace
 
-std::optional<Finding> killed_by_kernel(const graph::Examination& examination) {
+std::optional<Finding> told_kills(const graph::Examination& examination) {
   const model::JobModel& job = examination.job;
   std::vector<Kill> kills = kills_in(job);
   std::erase_if(kills, [&job](const Kill& kill) { return !is_of_job(job, kill); });
@@ -129,10 +163,21 @@ std::optional<Finding> killed_by_kernel(const graph::Examination& examination) {
         {.rank = process == nullptr ? std::nullopt : process->rank, .text = "log: " + kill.line});
   }
   finding.details["pid"] = static_cast<std::int64_t>(kills.front().pid);
-  finding.summary = fmt::format("the kernel killed {} because memory ran out", killed_ones(kills));
+  const bool by_kernel =
+      std::any_of(kills.begin(), kills.end(), [](const Kill& kill) { return kill.by_kernel; });
+  if (by_kernel) {  // the shell then reports the same kills
+    std::erase_if(kills, [](const Kill& kill) { return !kill.by_kernel; });
+  }
+  finding.summary =
+      by_kernel ? fmt::format("the kernel killed {} because memory ran out", killed_ones(kills))
+                : fmt::format("{} {} killed by SIGKILL (sender unknown)", killed_ones(kills),
+                              kills.size() == 1 ? "was" : "were");
   finding.fix =
-      "Lower the memory of this process (batch, workers, prefetch, offloading), or give the node "
-      "or its container more.";
+      by_kernel
+          ? "Lower the memory of this process (batch, workers, prefetch, offloading), or give the "
+            "node or its container more."
+          : "Run `dmesg | grep -i kill` on that node: the out-of-memory killer or a person sent "
+            "it.";
   return finding;
 }
 
