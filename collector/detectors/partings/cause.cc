@@ -19,6 +19,7 @@
 #include "collector/detectors/partings/loop_cause.h"
 #include "collector/detectors/partings/parted_by_exception.h"
 #include "collector/detectors/partings/passes.h"
+#include "collector/detectors/partings/shared_path.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/partings/skipped_step.h"
@@ -294,24 +295,22 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     explanation.cause = slow ? Cause::kSlow : Cause::kMismatchedOp;
     return explanation;
   }
+  const bool blocked = is_blocked_elsewhere(parting.odd);
   if ((is_gone(parting.odd) && !is_recorded_behind(examination, parting)) ||
       roots_contradict(examination, parting.group) ||
-      awaits_an_outsider(examination, parting.odd)) {
-    explanation.cause = Cause::kNone;  // dead-rank, mismatched-root or io-stall reports it
+      awaits_an_outsider(examination, parting.odd) ||
+      (blocked
+           ? !parting.odd.ranks.empty() && misses_its_thread(examination, parting.odd.ranks.front())
+           : parted_by_exception(examination, parting))) {
+    // dead-rank, mismatched-root, io-stall or rank-raised reports it
+    explanation.cause = Cause::kNone;
     return explanation;
   }
-  if (is_blocked_elsewhere(parting.odd)) {
-    if (!parting.odd.ranks.empty() && misses_its_thread(examination, parting.odd.ranks.front())) {
-      explanation.cause = Cause::kNone;  // rank-raised reports it
-    }
-    return explanation;
-  }
-  if (parted_by_exception(examination, parting)) {
-    explanation.cause = Cause::kNone;  // rank-raised reports it
+  if (blocked) {
     return explanation;
   }
   blame_the_few(explanation);
-  explanation.fork = fork_of(explanation.parting.odd.path, explanation.parting.rest.path);
+  explanation.fork = fork_between(examination, explanation.parting);
   read_source(examination, explanation);
   if (explanation.cause == Cause::kExtra && !parting.extra &&
       is_call_of_all(examination, explanation)) {
