@@ -23,6 +23,7 @@
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/partings/skipped_step.h"
+#include "collector/detectors/partings/skipped_unit.h"
 #include "collector/detectors/partings/swallowed.h"
 #include "collector/detectors/partings/trainer_loop.h"
 #include "collector/detectors/partings/two_groups.h"
@@ -129,18 +130,13 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
   if (read_join(examination, explanation)) {
     return true;
   }
-  const Standing* rest = explanation.parting.rest.standing;
   const bool odd_generates = is_generating(examination, explanation.parting.odd);
   const bool generating = odd_generates != is_generating(examination, explanation.parting.rest);
   // In a tie, the side that has left generate() is the odd one.
   if (generating && explanation.parting.tie && odd_generates) {
     explanation.turn();
   }
-  const bool other_unit = gather_different_units(examination.job, explanation.parting);
-  if (other_unit && explanation.parting.tie && is_before(explanation.parting)) {
-    explanation.turn();  // the side that is further skipped a unit
-  }
-  const bool sharded = other_unit || skips_sharded_module(explanation.parting.odd.standing, rest);
+  const bool sharded = skipped_a_unit(examination, explanation);
   if (sharded && explanation.fork && read_rank_branch(examination, explanation)) {
     return true;  // its own gather, to which only a test of the rank leads
   }
@@ -149,8 +145,11 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
                         ? left_loop(examination.job, *explanation.fork)
                         : std::nullopt;
   const bool left = is_over_batches(loop) && !loop->in_step && read_loop(examination, explanation);
-  if (generating || (sharded && !left)) {
-    explanation.cause = generating ? Cause::kGenerate : Cause::kSharded;
+  if (generating) {
+    explanation.cause = Cause::kGenerate;
+  } else if (sharded && !left) {
+    explanation.cause = Cause::kSharded;
+    read_choice_of_unit(examination.job, explanation);
   }
   return generating || sharded || read_trainer_loop(examination, explanation);
 }

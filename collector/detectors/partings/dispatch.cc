@@ -46,10 +46,6 @@ std::vector<Step> steps_of(const Path& path, const Path& below) {
   return out;
 }
 
-bool same_function(const model::CallSite& a, const model::CallSite& b) {
-  return a.file == b.file && a.function == b.function;
-}
-
 /// A branch between the called function and the collective depends on the rank's own data: ranks
 /// that run the same function may have diverged there.
 bool decides_below(const model::JobModel& job, const Path& below, std::size_t inner) {

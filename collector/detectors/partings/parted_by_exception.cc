@@ -41,10 +41,6 @@ model::CallSite shared_try(const model::JobModel& job, const Path& one, const Pa
   return found == one.end() ? model::CallSite{} : *found;
 }
 
-bool share_a_function(const model::CallSite& a, const model::CallSite& b) {
-  return a.file == b.file && a.function == b.function;
-}
-
 /// `back` repeats calls that it made before `on` went further down in the same function.
 std::optional<Attempt> attempt_of(const graph::Examination& examination, const Side& back,
                                   const Side& on) {
@@ -55,8 +51,8 @@ std::optional<Attempt> attempt_of(const graph::Examination& examination, const S
       examination.history.at(back.call->group, back.call->rank, back.call->sequence - 1);
   const model::CallSite& again = back.call->call_site;
   const model::CallSite& further = on.call->call_site;
-  if (before == nullptr || !again.known() || !share_a_function(again, further) ||
-      !share_a_function(again, before->call_site) || before->call_site.line < again.line ||
+  if (before == nullptr || !again.known() || !same_function(again, further) ||
+      !same_function(again, before->call_site) || before->call_site.line < again.line ||
       before->call_site.line >= further.line) {
     return std::nullopt;
   }

@@ -75,18 +75,42 @@ bool is_no_matter_of_data(program::Source source) {
   return source == program::Source::kEnvironment || source > program::Source::kQueue;
 }
 
-/// `for step in self.steps()`: the condition in the user's generator that ended it on some ranks.
+/// Over names, tensors or modules, also if the user's generator yields them.
+bool goes_over_elements(const model::JobModel& job, const Lines& lines, int loop) {
+  if (program::items_of(lines, loop, job.sources) == program::Items::kElements) {
+    return true;
+  }
+  const auto yields = program::yields_behind(lines, loop, job.sources);
+  return !yields.empty() &&
+         std::all_of(yields.begin(), yields.end(), [&job](const program::Yield& yield) {
+           const auto around = program::loop_around(*yield.text, yield.line);
+           return around && program::items_of(*yield.text, around->line, job.sources) ==
+                                program::Items::kElements;
+         });
+}
+
+/// `for step in self.steps()`: the condition in the user's generator that ended it on some ranks,
+/// or that chose which of its elements it yields.
 std::optional<Branch> end_of_generator(const model::JobModel& job, const Lines& lines,
                                        const Block& loop, const model::CallSite& in) {
   for (const program::Yield& yield : program::yields_behind(lines, loop.line, job.sources)) {
-    const auto around = program::loop_around(*yield.text, yield.line);
+    const Lines& there = *yield.text;
+    const auto around = program::loop_around(there, yield.line);
+    if (!around) {
+      continue;
+    }
     const model::CallSite at{.file = *yield.file, .line = yield.line, .function = yield.function};
-    auto exit = around ? way_out_of(job, *yield.text, *around, at,
-                                    program::data_end_of(*yield.text, around->line))
-                       : std::nullopt;
-    if (exit && is_no_matter_of_data(origin_of(job, *exit).source)) {
-      exit->guarded = in;
-      return exit;
+    auto decided = way_out_of(job, there, *around, at, program::data_end_of(there, around->line));
+    if (decided && !is_no_matter_of_data(origin_of(job, *decided).source)) {
+      decided.reset();
+    }
+    // Filtered data are shorter data; of a model's parts all ranks have equally many.
+    if (!decided && goes_over_elements(job, there, around->line)) {
+      decided = skip_of(job, there, *around, at);
+    }
+    if (decided) {
+      decided->guarded = in;
+      return decided;
     }
   }
   return std::nullopt;
@@ -122,10 +146,10 @@ LeftLoop loop_of(const model::JobModel& job, const Lines& lines, const Block& lo
                 .ours_left = ours_left,
                 .way_out = parted_by(job, lines, loop, in, end)};
   const program::Items items = program::items_of(lines, loop.line, job.sources);
-  left.over_batches = items == program::Items::kBatches || end;
-  left.over_keys = items == program::Items::kElements ||
+  left.over_keys = goes_over_elements(job, lines, loop.line) ||
                    (items == program::Items::kUnknown &&
                     program::reduces_each(lines, loop.line, in.line, job.sources));
+  left.over_batches = !left.over_keys && (items == program::Items::kBatches || end);
   left.fixed = !left.way_out && !end && is_fixed(job, lines, loop, in.line) &&
                !(left.over_keys && is_filtered(lines, loop, in.line));
   return left;

@@ -14,6 +14,7 @@
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/data_ends.h"
 #include "collector/program/questions/deciding.h"
+#include "collector/program/questions/reaching.h"
 #include "collector/program/questions/uses.h"
 
 namespace ddpdoctor::detectors {
@@ -23,6 +24,8 @@ using program::Block;
 using program::BlockKind;
 using program::Dependence;
 using Lines = program::SourceText;
+
+constexpr std::string_view kNot = "not ";
 
 bool is_arm(const Block& block) {
   return block.kind == BlockKind::kIf || block.kind == BlockKind::kElif ||
@@ -104,6 +107,37 @@ Branch told_of(Branch branch, const program::Origin& origin) {
   return branch;
 }
 
+/// What `flag` is at a line to which a test of `flag` or `not flag` leads.
+std::optional<bool> flag_at(const Lines& lines, const Block& test, int line) {
+  const auto result = program::result_leading_to(lines, test.line, test.condition, line);
+  return result && test.condition.starts_with(kNot) ? !*result : result;
+}
+
+/// "if not first: barrier()" and, further down, "if first: barrier()": the test decides when a rank
+/// makes the call, not whether.
+bool is_called_either_way(const Lines& lines, const Block& test, int line) {
+  const auto flag = [](std::string_view condition) {
+    condition.remove_prefix(condition.starts_with(kNot) ? kNot.size() : 0);
+    return condition;
+  };
+  const std::string statement = program::statement_at(lines, line);
+  const auto function = program::function_extent(lines, line);
+  const auto here = function ? flag_at(lines, test, line) : std::nullopt;
+  for (int other = function ? function->first : 0; here && other <= function->second; ++other) {
+    if (other == line || program::statement_at(lines, other) != statement) {
+      continue;
+    }
+    const std::vector<Block> around = program::deciding_branches(lines, other);
+    if (std::any_of(around.begin(), around.end(), [&](const Block& block) {
+          return !is_loop(block) && flag(block.condition) == flag(test.condition) &&
+                 flag_at(lines, block, other) == !*here;
+        })) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// The condition around one frame below the fork; `callers` are the outer frames.
 std::optional<Branch> branch_around(const model::JobModel& job, const Path& callers,
                                     const model::CallSite& site, bool ours, Dependence wanted,
@@ -115,7 +149,8 @@ std::optional<Branch> branch_around(const model::JobModel& job, const Path& call
       continue;
     }
     const program::Origin origin = origin_of(job, lines, block, callers);
-    if (leads(job, lines, block, origin, wanted, our_ranks, their_ranks)) {
+    if (leads(job, lines, block, origin, wanted, our_ranks, their_ranks) &&
+        !is_called_either_way(lines, block, site.line)) {
       return told_of(branch_of(block, site, wanted, ours), origin);
     }
   }
@@ -282,45 +317,11 @@ std::optional<Branch> empty_below(const model::JobModel& job, const Path& below,
   return std::nullopt;
 }
 
-bool same_function(const model::CallSite& a, const model::CallSite& b) {
-  return a.file == b.file && a.function == b.function;
-}
-
 }  // namespace
 
 bool may_hide_a_branch(const model::JobModel& job, const std::optional<Fork>& fork) {
   return fork && !fork->below_ours.empty() && lines_of(job, fork->ours.file).empty() &&
          !graph::same_line(fork->ours, fork->theirs);
-}
-
-std::optional<Fork> fork_of(const Path& ours, const Path& theirs) {
-  const auto below = [](const Path& path, std::size_t depth) {
-    return Path(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(path.size() - 1 - depth));
-  };
-  std::size_t depth = 0;
-  const std::size_t common = std::min(ours.size(), theirs.size());
-  while (depth < common) {
-    const model::CallSite& a = ours[ours.size() - 1 - depth];
-    const model::CallSite& b = theirs[theirs.size() - 1 - depth];
-    if (!same_function(a, b)) {
-      break;
-    }
-    if (a.line != b.line) {
-      return Fork{.ours = a,
-                  .theirs = b,
-                  .below_ours = below(ours, depth),
-                  .below_theirs = below(theirs, depth)};
-    }
-    ++depth;
-  }
-  // One line calls both: a library (Trainer.fit) has led the ranks into different hooks.
-  if (depth == 0 || (depth == ours.size() && depth == theirs.size())) {
-    return std::nullopt;
-  }
-  return Fork{.ours = ours[ours.size() - depth],
-              .theirs = theirs[theirs.size() - depth],
-              .below_ours = below(ours, depth - 1),
-              .below_theirs = below(theirs, depth - 1)};
 }
 
 std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,

@@ -15,6 +15,9 @@ namespace ddpdoctor::detectors {
 /// The user's frames of a rank, innermost first.
 using Path = std::vector<model::CallSite>;
 
+/// Two places in one function.
+bool same_function(const model::CallSite& a, const model::CallSite& b);
+
 /// The function in which two paths diverge, and the frames below it on either side (innermost
 /// first).
 struct Fork {

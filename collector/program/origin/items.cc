@@ -19,6 +19,12 @@ bool is_container_class(std::string_view name) {
                    {"list", "dict", "set", "defaultdict", "OrderedDict", "Counter", "UserDict"});
 }
 
+/// PyTorch's containers of a model's parts.
+bool is_parts_class(std::string_view qualified) {
+  return is_one_of(qualified, {"torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential",
+                               "torch.nn.ParameterList", "torch.nn.ParameterDict"});
+}
+
 /// `[]`, `{}`, `list()`, `{k: v for …}`: a container built here.
 bool is_container(Node value) {
   switch (value.kind()) {
@@ -49,7 +55,8 @@ class Kinds {
     if (is_batches(made)) {
       return Items::kBatches;
     }
-    if (extends_container(made, files_)) {
+    if (extends_container(made, files_) ||
+        (made.kind == Definition::Kind::kLibrary && is_parts_class(made.qualified))) {
       return Items::kElements;
     }
     if (node.is(NodeKind::kCall)) {

@@ -396,6 +396,38 @@ class Node:
       << findings[0].fix;
 }
 
+TEST(DivergentBranch, TakesNoTestThatLeadsToTheCallOnBothResults) {
+  constexpr const char* kFirst = R"(
+def main_process_first():
+    is_main = dist.get_rank() == 0
+    if not is_main:
+        dist.barrier()
+    yield
+    if is_main:
+        dist.barrier()
+
+def vocabulary(path):
+    if not os.path.isfile(path):
+        with main_process_first():
+            build(path)
+
+def main():
+    vocabulary(path)
+    dist.all_gather(sizes, mine)
+)";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kFirst)
+      .stack(kAll, in("all_gather", at("main", "all_gather")))
+      .stack(0, in("barrier", "py:main_process_first@" + kTrain + ":7 | " +
+                                  at("vocabulary", "with main_process_first") + " | " +
+                                  at("main", "vocabulary(path)")));
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("not os.path.isfile(path)"), std::string::npos)
+      << findings[0].summary;
+}
+
 TEST(DivergentBranch, NamesWhatLedAllRanksOfASideToTheCall) {
   constexpr const char* kFirst = R"(
 def main_process_first():

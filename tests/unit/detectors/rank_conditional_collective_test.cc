@@ -196,6 +196,20 @@ TEST(RankConditionalCollective, WorksFromRecordsAlone) {
   EXPECT_EQ(findings[0].locations.at(0).line, 4);
 }
 
+TEST(RankConditionalCollective, MeetsARecordThatHasTheInnermostFramesOnly) {
+  const auto path = [](const std::string& text) {
+    return site("train", text) + " | " + site("main", "train(model, loader, rank)");
+  };
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kSource).history({1, 2, 3}, 1, 4, "all_reduce", path("backward"));
+  builder.history(0, 1, 3, "all_reduce", path("backward"))
+      .barrier(0, 4, site("evaluate", "dist.barrier()") + " | " + site("train", "evaluate("));
+  const Findings findings = asked("rank-conditional-collective", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_NE(findings[0].summary.find("rank == 0"), std::string::npos) << findings[0].summary;
+}
+
 TEST(RankConditionalCollective, IsSilentWhileTheJobMoves) {
   EXPECT_TRUE(asked("rank-conditional-collective", moving(told(4, 0).build())).empty());
 }

@@ -66,6 +66,52 @@ TEST(SkippedShardedModule, ARankThatAsksForTheShardsItselfSkippedNoModule) {
   EXPECT_TRUE(asked("skipped-sharded-module", builder.build()).empty());
 }
 
+TEST(SkippedShardedModule, NamesTheConditionInTheGeneratorThatYieldsTheUnits) {
+  constexpr const char* kSparse = R"(
+class Sparse(nn.Module):
+    def __init__(self, n):
+        self.gate = nn.Linear(8, n)
+        self.experts = nn.ModuleList(Expert() for _ in range(n))
+
+    def route(self, x):
+        choice = self.gate(x).argmax(-1)
+        for i, expert in enumerate(self.experts):
+            mask = choice == i
+            if mask.any():
+                yield mask, expert
+
+    def forward(self, x):
+        for mask, expert in self.route(x):
+            out[mask] = expert(x[mask])
+        return out
+
+def main():
+    for x, y in DataLoader(dataset):
+        loss = model(x)
+        loss.backward()
+
+import torch.nn as nn
+from torch.utils.data import DataLoader
+)";
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, kSparse);
+  builder.stack(0, kGather + at("main", "loss.backward()"));
+  builder.stack(
+      1, kGather + at("Sparse.forward", "expert(x[mask])") + " | " + at("main", "loss = model(x)"));
+  builder
+      .call(0, {.operation = "all_gather", .sequence = 3, .site = site("main", "loss.backward()")})
+      .call(1, {.operation = "all_gather",
+                .sequence = 3,
+                .site = site("Sparse.forward", "expert(x[mask])") + " | " +
+                        site("main", "loss = model(x)")});
+  const Findings findings = asked("skipped-sharded-module", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_TRUE(std::any_of(findings[0].locations.begin(), findings[0].locations.end(),
+                          [](const Location& one) { return one.line == 10; }));
+  EXPECT_TRUE(asked("uneven-inputs", builder.build()).empty());
+}
+
 TEST(SkippedShardedModule, IsSilentWhenAllRunItOrTheJobMoves) {
   JobBuilder builder = told();
   builder.stack(kAll, kGather + "py:vision@/srv/train.py:8 | py:main@/srv/train.py:30");
