@@ -25,7 +25,7 @@ Path path_of(const graph::Examination& examination, const Parting& parting, cons
   return call != nullptr && call->operation == side.operation ? graph::callers_of(*call) : Path();
 }
 
-/// Two ranks stand in two arms of one `if` or `match`: it led both of them to the call.
+/// Two ranks are in two arms of one `if` or `match`: it led both of them to the call.
 bool in_arms(const model::JobModel& job, const model::CallSite& a, const model::CallSite& b) {
   if (a.file != b.file || a.function != b.function) {
     return false;

@@ -95,7 +95,7 @@ from torch.utils.data import DataLoader
 )";
   JobBuilder builder = job();
   builder.ranks(2).source(kTrain, kSparse);
-  builder.stack(0, kGather + at("main", "loss.backward()"));
+  builder.stack(0, in_backward(at("main", "loss.backward()")));
   builder.stack(
       1, kGather + at("Sparse.forward", "expert(x[mask])") + " | " + at("main", "loss = model(x)"));
   builder
