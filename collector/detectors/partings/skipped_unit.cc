@@ -10,15 +10,22 @@ namespace ddpdoctor::detectors {
 
 bool skipped_a_unit(const graph::Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
+  // Backward follows the forward in which the other side gathers: this side is further.
+  const bool further = parting.tie && in_backward(examination, parting.rest) &&
+                       !in_backward(examination, parting.odd);
+  if (further) {
+    explanation.turn();
+  }
   if (!gather_different_units(examination.job, parting) &&
       !skips_sharded_module(parting.odd.standing, parting.rest.standing)) {
+    if (further) {
+      explanation.turn();
+    }
     return false;
   }
   const bool in_later_line =
       explanation.fork && explanation.fork->ours.line < explanation.fork->theirs.line;
-  const bool in_later_pass =
-      in_backward(examination, parting.rest) && !in_backward(examination, parting.odd);
-  if (parting.tie && (is_before(parting) || in_later_line || in_later_pass)) {
+  if (parting.tie && (is_before(parting) || in_later_line)) {
     explanation.turn();
   }
   return true;
