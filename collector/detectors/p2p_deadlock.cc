@@ -9,6 +9,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/message_tags.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/left_exchange.h"
 #include "collector/detectors/partings/unseen_decision.h"
@@ -25,28 +26,6 @@ using graph::Standing;
 
 bool exchanges(const Standing& standing) {
   return standing.activity == Activity::kPointToPoint;
-}
-
-/// The argument of send() or recv(), from the record or the stack; empty if neither was read.
-std::string tag_of(const Standing& standing) {
-  if (standing.call && standing.call->tag) {
-    return std::to_string(*standing.call->tag);
-  }
-  if (standing.thread == nullptr) {
-    return {};
-  }
-  for (const model::Frame& frame : standing.thread->frames) {
-    const auto tag = std::find_if(frame.locals.begin(), frame.locals.end(),
-                                  [](const auto& local) { return local.first == "tag"; });
-    if (tag != frame.locals.end()) {
-      return tag->second;
-    }
-  }
-  return {};
-}
-
-bool tags_differ(const Standing& a, const Standing& b) {
-  return !tag_of(a).empty() && !tag_of(b).empty() && tag_of(a) != tag_of(b);
 }
 
 // True if the peer must act: not if it has posted its side (the counts or tags show which belong
@@ -138,6 +117,24 @@ model::RankSet odd_one(const graph::Examination& examination, const model::RankS
                                                                               : circle;
 }
 
+/// The odd one of a cycle and the rank that waits for it would meet if it addressed that rank.
+std::optional<std::string> other_peer(const graph::Examination& examination,
+                                      const model::RankSet& circle, const model::RankSet& odd) {
+  if (odd.size() != 1 || circle.size() < 3) {
+    return std::nullopt;
+  }
+  const Standing& one = *examination.standing(odd.front());
+  const auto partner = std::find_if(circle.begin(), circle.end(), [&](model::Rank rank) {
+    return examination.standing(rank)->call->peer == one.rank;
+  });
+  const bool sends = one.call->operation == "send";
+  return fmt::format(
+      "Check the peer in {}{}: rank {} {} rank {}, but rank {} is the one that {} rank {}.",
+      one.call->operation, one.user.known() ? fmt::format(" ({})", line_of(one.user)) : "",
+      one.rank, sends ? "sends to" : "receives from", *one.call->peer, *partner,
+      sends ? "receives from" : "sends to", one.rank);
+}
+
 /// One sends to the other, which receives from it with another tag: their order is correct.
 bool only_tags_differ(const graph::Examination& examination, const model::RankSet& circle) {
   const Standing& one = *examination.standing(circle.front());
@@ -183,8 +180,10 @@ Finding circle_finding(const graph::Examination& examination, const model::RankS
   finding.fix = only_tags_differ(examination, circle)
                     ? "Pass the same tag on both sides: one of them counts one message more, or "
                       "numbers its messages differently."
-                    : "Send on one side of each pair while the other receives (order by rank), or "
-                      "post both with batch_isend_irecv().";
+                    : other_peer(examination, circle, finding.culprits)
+                          .value_or(
+                              "Send on one side of each pair while the other receives (order "
+                              "by rank), or post both with batch_isend_irecv().");
   return finding;
 }
 

@@ -251,6 +251,10 @@ TEST(P2pDeadlock, AccusesTheOneThatTurnsTheOtherWay) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
   EXPECT_EQ(findings[0].locations.at(0).line, 8);
+  EXPECT_EQ(
+      findings[0].fix,
+      "Check the peer in send (train.py:8): rank 1 sends to rank 0, but rank 2 is the one that "
+      "receives from rank 1.");
 }
 
 TEST(P2pDeadlock, SeesThatEverybodyReceives) {
