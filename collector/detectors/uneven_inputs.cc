@@ -130,12 +130,22 @@ void tell_join(const Explanation& explanation, Finding& finding) {
       parting.rest.operation, line_of(parting.rest.site()));
 }
 
+/// The user's call that runs a loop of a library; empty if the loop is the user's.
+std::string runs_library_loop(const model::JobModel& job, const LeftLoop& loop) {
+  std::string statement = program::statement_at(lines_of(job, loop.where.file), loop.where.line);
+  const bool shown = statement.starts_with(loop.header.substr(0, loop.header.find(' '))) ||
+                     statement.find(loop.header) != std::string::npos;
+  return shown ? std::string() : std::move(statement);
+}
+
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
+  const std::string call = runs_library_loop(examination.job, *explanation.loop);
   finding.summary = fmt::format(
-      "{} left `{}` ({}) early; {} in the next step, waiting in {}", said(parting.odd.ranks),
-      explanation.loop->header, line_of(explanation.loop->where),
-      ranks_do(parting.rest.ranks, "is", "are"), waiting_call(examination, explanation));
+      "{} left `{}`{} ({}) early; {} in the next step, waiting in {}", said(parting.odd.ranks),
+      explanation.loop->header, call.empty() ? "" : " of " + in_backquotes(call),
+      line_of(explanation.loop->where), ranks_do(parting.rest.ranks, "is", "are"),
+      waiting_call(examination, explanation));
   finding.fix = kEqualSteps;
   if (explanation.loop->shadowed) {
     tell_join(explanation, finding);
@@ -154,7 +164,9 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
         "find_unused_parameters=True to DistributedDataParallel.";
   }
   put_leaving_line_first(explanation, finding);
-  finding.locations.push_back(location(explanation.loop->where, {}, "this loop ended earlier"));
+  finding.locations.push_back(
+      location(explanation.loop->where, {},
+               call.empty() ? "this loop ended earlier" : "the loop in this call ended earlier"));
   add_counts(examination, parting, finding);
   add_place_in_loop(examination.job, explanation, finding);
 }

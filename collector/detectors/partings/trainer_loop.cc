@@ -15,6 +15,8 @@
 #include "collector/detectors/paths/libraries.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
+#include "collector/program/libraries/libraries.h"
+#include "collector/program/origin/definitions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/dependence.h"
@@ -150,42 +152,77 @@ bool read_validation(const model::CallSite& fit, Explanation& explanation) {
   return true;
 }
 
-/// The test of the rank's own data around the first `wanted` user line.
-template <typename Wanted>
-std::optional<Branch> own_test_of(const model::JobModel& job, Wanted wanted) {
+/// The user's call in which the trainer's loop runs. User frames further in, such as an overridden
+/// training_step, are called by that loop.
+model::CallSite call_of_trainer(const Side& side) {
+  const model::Frame* call = nullptr;
+  bool in_trainer = false;
+  for (const model::Frame& frame : side.standing->thread->frames) {  // innermost first
+    const bool users = model::is_user_file(frame.file);
+    if (frame.language != model::Language::kPython) {
+      continue;
+    }
+    if (!users && (frame.file.ends_with("transformers/trainer.py") ||
+                   frame.file.ends_with("trainer/trainer.py"))) {
+      in_trainer = true;
+      call = nullptr;
+    } else if (users && in_trainer && call == nullptr) {
+      call = &frame;
+    }
+  }
+  return call == nullptr
+             ? model::CallSite{}
+             : model::CallSite{.file = call->file, .line = call->line, .function = call->function};
+}
+
+/// The test of the rank's own data around a user's line.
+std::optional<Branch> own_test_around(const model::JobModel& job, const std::string& file,
+                                      const program::SourceText& lines, int line) {
+  for (const program::Block& block : program::deciding_branches(lines, line)) {
+    const auto on = dependence_of(job, lines, block);
+    if (!is_loop(block) && on == program::Dependence::kData) {
+      const model::CallSite site = {
+          .file = file, .line = line, .function = function_around(lines, line)};
+      return branch_of(block, site, on, true);
+    }
+  }
+  return std::nullopt;
+}
+
+/// The test under which the user's code sets an attribute that ends the trainer's loop, or the
+/// value that it sets, if it is the rank's own.
+std::optional<Branch> own_stop(const model::JobModel& job) {
   for (const auto& [file, lines] : job.sources) {
-    for (const auto& [line, text] : lines) {
-      if (!model::is_user_file(file) || !wanted(lines, line, text)) {
+    if (!model::is_user_file(file)) {
+      continue;
+    }
+    for (const auto& [name, set] : program::facts_of(lines).attributes) {
+      const program::Binding& binding = set.binding;
+      const bool assigns = binding.kind == program::BindingKind::kAssign && binding.value &&
+                           binding.target.find('.') != std::string::npos;
+      if (!assigns || !program::ends_trainers_loop(name) || binding.value.text() == "False") {
         continue;
       }
-      for (const program::Block& block : program::deciding_branches(lines, line)) {
-        const auto on = dependence_of(job, lines, block);
-        if (!is_loop(block) && on == program::Dependence::kData) {
-          const model::CallSite site = {
-              .file = file, .line = line, .function = function_around(lines, line)};
-          return branch_of(block, site, on, true);
-        }
+      if (auto test = own_test_around(job, file, lines, binding.line)) {
+        return test;
+      }
+      const program::Block value = {.line = binding.line,
+                                    .text = binding.value.one_line(),
+                                    .condition = binding.value.one_line()};
+      if (!binding.unpacked && reads_own(job, lines, value)) {
+        return branch_of(
+            value,
+            {.file = file, .line = binding.line, .function = function_around(lines, binding.line)},
+            program::Dependence::kData, true);
       }
     }
   }
   return std::nullopt;
 }
 
-/// The test under which the user's code asks the trainer to stop.
-std::optional<Branch> own_stop(const model::JobModel& job) {
-  constexpr std::array<std::string_view, 3> kStops = {
-      ".should_stop = ", ".should_training_stop = ", ".should_epoch_stop = "};
-  return own_test_of(job, [&](const auto&, int, std::string_view text) {
-    return text.find("False") == std::string_view::npos &&
-           std::any_of(kStops.begin(), kStops.end(), [text](std::string_view stop) {
-             return text.find(stop) != std::string_view::npos;
-           });
-  });
-}
-
 /// The test under which a user's hook skips a batch or the rest of the epoch.
 std::optional<Branch> own_omission(const model::JobModel& job) {
-  return own_test_of(job, [](const auto& lines, int line, std::string_view text) {
+  const auto omits = [](const program::SourceText& lines, int line, std::string_view text) {
     const std::string_view code = base::trim(text);
     const bool ends = code.starts_with("return -1");
     const bool none = code == "return" || code.starts_with("return None");
@@ -194,7 +231,18 @@ std::optional<Branch> own_omission(const model::JobModel& job) {
     }
     const std::string function = function_around(lines, line);
     return function.ends_with(ends ? "on_train_batch_start" : "training_step");
-  });
+  };
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [line, text] : lines) {
+      auto test = model::is_user_file(file) && omits(lines, line, text)
+                      ? own_test_around(job, file, lines, line)
+                      : std::nullopt;
+      if (test) {
+        return test;
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 /// Between epochs, in a user's hook, after a test: a rank among the batches may have passed the
@@ -316,7 +364,7 @@ bool read_trainer_loop(const graph::Examination& examination, Explanation& expla
     return false;
   }
   const Side& in = odd == TrainerPlace::kInEpoch ? parting.odd : parting.rest;
-  const model::CallSite fit = in.path.empty() ? model::CallSite{} : in.path.front();
+  const model::CallSite fit = call_of_trainer(in);
   const Before before = came_from(examination, in, parting.group);
   if (before == Before::kElsewhere) {
     return read_logged(examination, explanation) || read_validation(fit, explanation);

@@ -80,6 +80,18 @@ constexpr auto kLetsIn = std::to_array<LetsInRow>({
     {"ignite", "one_rank_only"},
 });
 
+// module, class, attribute that the loop of its trainer reads after each step
+struct EndsLoopRow {
+  std::string_view module;
+  std::string_view owner;
+  std::string_view name;
+};
+constexpr auto kEndsLoop = std::to_array<EndsLoopRow>({
+    {"lightning", "Trainer", "should_stop"},
+    {"transformers", "TrainerControl", "should_training_stop"},
+    {"transformers", "TrainerControl", "should_epoch_stop"},
+});
+
 struct LogRow {
   std::string_view name;
   LogCall does = LogCall::kOther;
@@ -229,6 +241,11 @@ bool lets_ranks_in(std::string_view qualified) {
   return std::any_of(kLetsIn.begin(), kLetsIn.end(), [&](const LetsInRow& row) {
     return row.name == last && lies_in(qualified, row.module);
   });
+}
+
+bool ends_trainers_loop(std::string_view attribute) {
+  return std::any_of(kEndsLoop.begin(), kEndsLoop.end(),
+                     [&](const EndsLoopRow& row) { return row.name == attribute; });
 }
 
 bool keeps_results(std::string_view qualified) {

@@ -19,6 +19,10 @@ bool is_builtin(std::string_view name) {
        "issubclass", "format",  "ord",      "chr",      "bytes", "hash",      "id"});
 }
 
+bool is_super(Node object) {
+  return object.is(NodeKind::kCall) && object.field(Field::kFunction).text() == "super";
+}
+
 /// A value that can be more functions than this is not followed.
 constexpr int kMostFunctions = 6;
 
@@ -175,10 +179,21 @@ Origin Slicer::method_call(Node node, const Where& where) {
   const Node callee = node.field(Field::kFunction);
   const Node object = callee.field(Field::kObject);
   const std::string_view name = callee.field(Field::kAttribute).text();
-  const Definition owner = class_of_value(object, where);
-  for (const Definition& one : owner.kind == Definition::Kind::kUnknown ? std::vector<Definition>()
-                                                                        : files_.bases_of(owner)) {
+  const bool of_super = is_super(object);
+  const std::size_t around = of_super ? class_of(where.file->scopes(), where.scope) : kNone;
+  const Definition owner =
+      around == kNone
+          ? class_of_value(object, where)
+          : Definition{.kind = Definition::Kind::kClass, .file = where.file, .scope = around};
+  std::vector<Definition> classes =
+      owner.kind == Definition::Kind::kUnknown ? std::vector<Definition>() : files_.bases_of(owner);
+  if (around != kNone) {
+    classes.erase(classes.begin());
+  }
+  bool of_library = false;
+  for (const Definition& one : classes) {
     if (one.kind == Definition::Kind::kLibrary) {
+      of_library = true;
       if (const SourceRow* row = source_of_member(one.qualified, name)) {
         // The value of an Event depends on who sets it.
         return row->owner == "Event" ? stronger(of_row(*row), raised(object)) : of_row(*row);
@@ -195,6 +210,12 @@ Origin Slicer::method_call(Node node, const Where& where) {
         return entered(*one.file, method->second, node, where);
       }
     }
+  }
+  if (around != kNone && of_library) {
+    // What the library's method returns is in no known file, least of all in the overriding method.
+    Origin out = arguments(node, where);
+    out.number = false;
+    return out.source == Source::kUniform ? unknown(callee.text()) : out;
   }
   if (owner.kind == Definition::Kind::kClass) {
     if (Origin held = evaluate(callee, where); !held.callables.empty()) {

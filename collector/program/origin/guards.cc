@@ -140,25 +140,57 @@ std::optional<Origin> Slicer::lets_in(Node decorator, const Where& where) {
     const bool library = owner.kind == Definition::Kind::kLibrary;
     out.by_name = !library;
     const bool named = lets_ranks_in_by_attribute(last_of(dotted));
-    return named && (is.kind == Definition::Kind::kUnknown) ? std::optional(out) : std::nullopt;
+    const bool users = is.kind == Definition::Kind::kClass || is.kind == Definition::Kind::kModule;
+    return named && !users ? std::optional(out) : std::nullopt;
   }
-  // A user's own decorator: inside it, a test of the rank guards the call of the decorated
-  // function.
-  const File& file = *is.file;
-  const Scope& made = file.scopes()[is.scope];
+  const Key key{is.file, is.scope, "@"};
+  if (open_.contains(key) || !enter(key)) {
+    return std::nullopt;
+  }
+  auto inside = lets_in_by(*is.file, is.scope);
+  leave(key);
+  return inside;
+}
+
+// A test of the rank guards the call of the given function, the function that makes this call is
+// itself restricted, or a library's wrapper is given it: `acc.on_main_process(method)(*a)`.
+std::optional<Origin> Slicer::lets_in_by(const File& file, std::size_t decorator) {
+  const Scope& made = file.scopes()[decorator];
+  const auto given = [&](std::size_t from, std::string_view name) {
+    const Definition is = files_.lookup(file, from, name);
+    return is.kind == Definition::Kind::kVariable && is.file == &file &&
+                   made.node.holds(file.scopes()[is.scope].node)
+               ? is.scope
+               : kNone;
+  };
   for (const auto& [name, call] : file.facts->calls) {
-    const std::size_t inner = call.scope;
-    const bool within = inner != is.scope && made.node.holds(call.call);
-    const Definition called = within ? files_.lookup(file, inner, name) : Definition{};
-    const bool given = called.kind == Definition::Kind::kVariable && called.scope != inner &&
-                       made.node.holds(file.scopes()[called.scope].node);
-    if (!given) {
+    if (!made.node.holds(call.call)) {
       continue;
     }
-    Origin guard = guards(file, inner, file.facts->index->statement_of(call.call),
-                          {.file = &file, .scope = inner});
-    if (guard.source == Source::kRank) {
-      return guard;
+    const Scope& around = file.scopes()[call.scope];
+    const std::size_t owner = given(call.scope, name);
+    if (call.scope != decorator && owner != kNone && owner != call.scope) {
+      Origin guard = guards(file, call.scope, file.facts->index->statement_of(call.call),
+                            {.file = &file, .scope = call.scope});
+      if (guard.source == Source::kRank) {
+        return guard;
+      }
+      for (const Node one : around.decorators) {
+        if (auto out = lets_in(one, {.file = &file, .scope = around.outer})) {
+          return out;
+        }
+      }
+    }
+    for (const Node argument : arguments_of(call.call)) {
+      const std::size_t from =
+          argument.is(NodeKind::kName) ? given(call.scope, argument.text()) : kNone;
+      const auto of = from == kNone ? std::span<const Parameter>() : file.scopes()[from].parameters;
+      const bool parameter = std::any_of(
+          of.begin(), of.end(), [&](const Parameter& one) { return one.name == argument.text(); });
+      if (auto out =
+              parameter ? lets_in(call.call, {.file = &file, .scope = call.scope}) : std::nullopt) {
+        return out;
+      }
     }
   }
   return std::nullopt;

@@ -50,6 +50,8 @@ class Slicer {
   std::optional<Origin> lets_in(Node decorator, const Where& where);
 
  private:
+  /// The same for what a user's own decorator does with the function that it is given.
+  std::optional<Origin> lets_in_by(const File& file, std::size_t decorator);
   // expressions
   Origin evaluate(Node node, const Where& where);
   Origin joined(const std::vector<Node>& nodes, const Where& where);

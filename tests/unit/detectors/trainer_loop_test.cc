@@ -51,6 +51,41 @@ TEST(TrainerLoop, EndsWithTheDataWhereNobodyStopsItByHimself) {
   }
 }
 
+// Rank 1 computes its summary after the training; the others are in an overridden training_step in
+// a file with the same base name as that of transformers.
+TEST(TrainerLoop, IsInTheUsersCallOfItNotInTheStepThatItCalls) {
+  const auto told = [](const std::string& hook) {
+    const std::string hf = "@/v/site-packages/transformers/trainer.py:";
+    const auto in_train = [&hf](const std::string& inner) {
+      return inner + "py:Trainer._inner_training_loop" + hf + "1660 | py:Trainer.train" + hf +
+             "1576 | py:<module>@/srv/train.py:5";
+    };
+    JobBuilder builder = job();
+    builder.ranks(3)
+        .source("/srv/train.py",
+                "class Goal:\n  def on_step_end(self, a, s, c):\n" + hook + "\n\nt.train()\n")
+        .source("/srv/own/trainer.py",
+                "from transformers import Trainer\nclass Mine(Trainer):\n"
+                "  def training_step(self, *a):\n"
+                "    loss = super().training_step(*a)\n"
+                "    self.kept.last = loss.item()\n    return loss\n")
+        .stack(kAll, in_backward(in_train("py:Trainer.training_step" + hf +
+                                          "1900 | py:Mine.training_step@/srv/own/trainer.py:4 | ")))
+        .stack(1, in("all_gather", in_train("py:Trainer._finalize_training" + hf + "2009 | ")));
+    return builder.build();
+  };
+  const Findings ended = asked("uneven-inputs", told("    pass"));
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_NE(ended[0].summary.find("of `t.train()` (train.py:5)"), std::string::npos)
+      << ended[0].summary;
+  for (const std::string hook : {"    c.should_training_stop = self.kept.last < 0.1",
+                                 "    c.should_training_stop = bool(self.kept.last < 0.1)"}) {
+    const Findings findings = asked("divergent-branch", told(hook));
+    ASSERT_EQ(findings.size(), 1U) << hook;
+    EXPECT_EQ(findings[0].locations.back().line, 3);
+  }
+}
+
 // Hugging Face: rank 1 computes its summary after the training, the others are in the next step.
 TEST(TrainerLoop, NamesTheTestThatStopsOneRankOfHuggingFace) {
   const auto told = [](const std::string& stop) {

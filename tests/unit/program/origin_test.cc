@@ -283,22 +283,18 @@ TEST(Origins, EndOnCirclesAndOnManyNames) {
   EXPECT_EQ(asked_at(sources, "train.py", sum).source, kUnknown);
 }
 
-TEST(LetsIn, KnowsDecoratorsByWhatTheyDo) {
+TEST(Origins, OfWhatALibrarysMethodReturnsToTheMethodThatOverridesIt) {
   const Sources sources{
-      {"train.py",
-       source("import torch.distributed as d\nfrom lightning.pytorch.utilities import "
-              "rank_zero_only as q\n@q\ndef one():\n    a()  # ONE\ndef w(fn):\n"
-              "    def inner(*x):\n        if d.get_rank() == 0:\n            return fn(*x)\n"
-              "    return inner\n@w\ndef two():\n    a()  # TWO\ndef n(rank_zero_only):\n"
-              "    def inner(*x):\n        return rank_zero_only(*x)\n    return inner\n@n\n"
-              "def three():\n    a()  # THREE\n")}};
-  const SourceText& text = sources.at("train.py");
-  const auto of = [&](std::string_view mark) {
-    return ranks_let_in(text, line_with(text, mark), sources).has_value();
-  };
-  EXPECT_TRUE(of("ONE"));
-  EXPECT_TRUE(of("TWO"));
-  EXPECT_FALSE(of("THREE"));
+      {"train.py", source("from transformers import Trainer\nclass Kept:\n    last = 9.0\n"
+                          "class Mine(Trainer):\n    def training_step(self, *a):\n"
+                          "        loss = super().training_step(*a)\n"
+                          "        self.kept.last = loss.item()\n        return loss\n"
+                          "class Base:\n    def size(self):\n        return 4\n"
+                          "class Derived(Base):\n    def size(self):\n"
+                          "        return super().size()\n"
+                          "def f(kept):\n    a()  # HERE\n")}};
+  EXPECT_EQ(asked_at(sources, "train.py", "kept.last < 0.1").source, kData);
+  EXPECT_EQ(asked_at(sources, "train.py", "Derived().size() > 3").source, kSame);
 }
 
 TEST(Items, AreOfBatchesOrOfElements) {
