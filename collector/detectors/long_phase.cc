@@ -52,7 +52,8 @@ Findings detect(const graph::Examination& examination) {
   finding.waiting = waiting;
   const Standing* standing = examination.standing(working.front());
   const Standing* waits = examination.standing(waiting.front());
-  const std::string where = waits->activity == Activity::kGpu ? "for the GPU"
+  const std::string where = waits->activity == Activity::kGpu     ? "for the GPU"
+                            : waits->activity == Activity::kStore ? "in the store"
                             : waits->call ? "in " + call_name(examination.job, *waits->call)
                                           : "in a collective";
   finding.summary =

@@ -218,6 +218,14 @@ model::RankSet ranks_elsewhere(const graph::Examination& examination) {
   });
 }
 
+/// A rank that is at work sets the key when its work is done, as far as anyone can see: that is a
+/// long phase.
+bool may_set_it_yet(const graph::Examination& examination, const model::RankSet& waiters,
+                    const model::RankSet& setters) {
+  const model::RankSet at_work = working_ranks(examination).minus(waiters);
+  return setters.empty() ? !at_work.empty() : setters.minus(at_work).empty();
+}
+
 Finding nobody_sets(const graph::Examination& examination, const std::string& key,
                     const model::RankSet& waiters, Confidence sure) {
   Finding finding;
@@ -351,6 +359,9 @@ Findings detect(const graph::Examination& examination) {
       continue;
     }
     const model::RankSet setters = named_setters(examination, waiters);
+    if (may_set_it_yet(examination, waiters, setters)) {
+      continue;
+    }
     findings.push_back(setters.empty()
                            ? nobody_sets(examination, key, waiters, *sure)
                            : named_do_not_set(examination, key, waiters, setters, *sure));
@@ -370,7 +381,8 @@ const Detector detector{
 Why: get waits until the key exists. The rank that should set it took a different branch, spells the key differently, or is itself
 waiting for the others.
 
-How ddpdoctor knows: from the frames of the store and the key in their arguments; your source shows where the key is set.
+How ddpdoctor knows: from the frames of the store and the key in their arguments; your source shows where the key is set. While a
+rank outside the store is at work, it may still set the key: long-phase reports that wait.
 
 Fix:
     + if rank == 0:

@@ -18,8 +18,11 @@
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/paths/deciding_origin.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/expressions.h"
+#include "collector/program/questions/reaching.h"
+#include "collector/program/questions/uses.h"
 
 namespace ddpdoctor::detectors::uncoordinated_stop {
 namespace {
@@ -85,6 +88,27 @@ void add_announcements(const model::JobModel& job, Finding& finding) {
   }
 }
 
+/// The side that acted: a handler sets its flag, so that who found it set did. The line that a test
+/// leads to is often the next step of those who continue (`if stop: return`).
+bool odd_ranks_acted(const model::JobModel& job, const Explanation& explanation, const Stop& stop) {
+  const Branch& branch = *explanation.branch;
+  const auto& lines = lines_of(job, branch.where.file);
+  const auto result = branch.guarded.file == branch.where.file
+                          ? program::result_leading_to(lines, branch.where.line, branch.condition,
+                                                       branch.guarded.line)
+                          : std::nullopt;
+  if (!result || stop.test.where != branch.where) {
+    return branch.leads_to_ours || explanation.loop;
+  }
+  const std::vector<std::string> operands = program::operands_of(branch.condition);
+  const bool negated = std::any_of(operands.begin(), operands.end(), [&](const auto& operand) {
+    return program::is_negated(branch.condition, operand) &&
+           origin_of(job, Test{.where = branch.where, .condition = operand}).source ==
+               program::Source::kSignal;
+  });
+  return branch.leads_to_ours == (*result != negated);
+}
+
 /// How far each rank was when it acted, or did not: by its calls or its loop.
 void add_progress(const graph::Examination& examination, const Explanation& explanation,
                   Finding& finding) {
@@ -116,15 +140,15 @@ void add_progress(const graph::Examination& examination, const Explanation& expl
 void tell(const graph::Examination& examination, const Explanation& explanation, const Stop& stop,
           Finding& finding) {
   const Parting& parting = explanation.parting;
-  const bool odd_acted = explanation.branch->leads_to_ours || explanation.loop;
+  const bool odd_acted = odd_ranks_acted(examination.job, explanation, stop);
   const Side& acted = odd_acted ? parting.odd : parting.rest;
   const Side& others = odd_acted ? parting.rest : parting.odd;
   const std::string name = signal_name(stop.origin);
   const std::string condition = base::elide(stop.test.condition, 60);
   finding.kind = kKind;
   finding.summary = fmt::format(
-      "{} acted on {} (`{}`, {}) one step earlier than {}, which {} in {}", said(acted.ranks), name,
-      condition, line_of(stop.test.where), said(others.ranks), is_or_are(others.ranks),
+      "{} acted on {} (`{}`, {}); {} did not, and {} in {}", said(acted.ranks), name, condition,
+      line_of(stop.test.where), said(others.ranks), is_or_are(others.ranks),
       odd_acted ? waiting_call(examination, explanation) : odd_place(examination, explanation));
   finding.fix = fmt::format(
       "Call all_reduce(flag, MAX) in every step before `{}` ({}), so that all ranks stop at the "

@@ -204,10 +204,14 @@ bool fails_by_disagreement(const graph::Examination& examination, model::Rank ra
         const model::CollectiveCall* last = examination.history.last(view.group.id, rank);
         return last != nullptr &&
                std::any_of(view.disagreements.begin(), view.disagreements.end(),
-                           [last](const graph::Divergence& divergence) {
-                             return divergence.about != graph::Disagreement::kMissing &&
-                                    divergence.about != graph::Disagreement::kCallSite &&
-                                    divergence.sequence == last->sequence;
+                           [&](const graph::Divergence& divergence) {
+                             const model::CollectiveCall* const call =
+                                 examination.history.at(view.group.id, rank, divergence.sequence);
+                             // DDP does not wait for this call before its next ones.
+                             const bool open =
+                                 call != nullptr && (call == last || !model::is_over(call->state));
+                             return open && divergence.about != graph::Disagreement::kMissing &&
+                                    divergence.about != graph::Disagreement::kCallSite;
                            });
       });
 }

@@ -38,8 +38,8 @@ bool is_out_of_step(const graph::Examination& examination, const graph::Divergen
 /// No cause was found why ranks of this group are in different calls.
 bool is_unexplained(const graph::Examination& examination, const std::string& group);
 
-/// The newest call of this rank is one in which the ranks disagree: it fails there, or because of
-/// it ("MPI_ERR_TRUNCATE", gloo's size check).
+/// A call that this rank has not finished, or its newest, is one in which the ranks disagree: it
+/// fails there, or because of it ("MPI_ERR_TRUNCATE", gloo's size check).
 bool fails_by_disagreement(const graph::Examination& examination, model::Rank rank);
 
 }  // namespace ddpdoctor::detectors

@@ -102,6 +102,19 @@ void add_operands(Node node, std::vector<std::string>& out) {
   }
 }
 
+bool has_negated(Node node, std::string_view operand, bool negated) {
+  node = without_parentheses(node);
+  if (!node.is(NodeKind::kBoolean) && !node.is(NodeKind::kNot)) {
+    return negated && node && node.one_line() == operand;
+  }
+  const bool inside = negated != node.is(NodeKind::kNot);
+  bool found = false;
+  for (Node child = node.first_child(); child; child = child.next_sibling()) {
+    found = found || has_negated(child, operand, inside);
+  }
+  return found;
+}
+
 /// "self.boxes" of `not self.boxes`, `len(self.boxes) == 0`.
 Node what_is_counted(Node condition) {
   Node node = without_parentheses(condition);
@@ -214,6 +227,11 @@ std::vector<std::string> operands_of(std::string_view condition) {
   std::vector<std::string> out;
   add_operands(fragment.expression(), out);
   return out;
+}
+
+bool is_negated(std::string_view condition, std::string_view operand) {
+  const Fragment fragment(condition);
+  return has_negated(fragment.expression(), operand, false);
 }
 
 bool asks_for_any(const SourceText& text, std::string_view condition) {

@@ -50,6 +50,9 @@ std::vector<std::string> callees_at(const SourceText& text, int line, const Sour
 /// none of these.
 std::vector<std::string> operands_of(std::string_view condition);
 
+/// A true operand makes its part of the condition false: `stop` of `step < n and not stop`.
+bool is_negated(std::string_view condition, std::string_view operand);
+
 /// The condition tests whether an attribute that the file appends to has any items: `not
 /// self.boxes`, `len(self.boxes) == 0`, where a line calls `self.boxes.append(x)`.
 bool asks_for_any(const SourceText& text, std::string_view condition);

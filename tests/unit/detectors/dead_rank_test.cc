@@ -142,6 +142,19 @@ TEST(DeadRank, LeavesAnAbortInACallOfTwoSizesToThatDisagreement) {
   EXPECT_EQ(asked(kKind, told(32)).size(), 1u);
 }
 
+TEST(DeadRank, LeavesAnAbortToTheDisagreementThatIsStillOpenBehindItsNewestCall) {
+  const auto told = [](model::CallState state) {
+    JobBuilder builder = job();
+    builder.ranks(2).all_reduce(0, 5, 1).all_reduce(1, 5, 97);
+    builder.all_reduce(kAll, 6, 97);
+    model::JobModel built = builder.killed(0, 6).killed(1, 15).ended().build();
+    built.collectives.front().state = state;
+    return asked(kKind, built);
+  };
+  EXPECT_TRUE(told(model::CallState::kEnqueued).empty());
+  EXPECT_EQ(told(model::CallState::kCompleted).size(), 1U);
+}
+
 TEST(DeadRank, SaysWhereTheOthersAreWhenNobodyWaitsInACall) {
   const auto findings =
       asked(kKind, job().ranks(3).stack(kAll, "py:main@/srv/worker.py:20").killed(2, 9).build());

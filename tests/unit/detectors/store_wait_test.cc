@@ -52,6 +52,19 @@ TEST(StoreWait, OnlySuspectsRanksThatAllAskItAgainAndAgain) {
   EXPECT_TRUE(told("self.store.add('gate', 0)", kInBarrier).empty());
 }
 
+TEST(StoreWait, LeavesAWaitForARankAtWorkToLongPhase) {
+  JobBuilder builder = job();
+  builder.ranks(3).stack(kAll, kInGet).stack(0, kInBarrier);
+  EXPECT_EQ(asked(kKind, builder.build()).size(), 1U) << "it waits, too";
+  builder.stack(0, "native:clock_nanosleep | py:rewrite@/srv/train.py:9 | py:main@/srv/train.py:18")
+      .computing(0);
+  EXPECT_TRUE(asked(kKind, builder.build()).empty());
+  const auto phase = asked("long-phase", builder.build());
+  ASSERT_EQ(phase.size(), 1U);
+  EXPECT_EQ(phase[0].culprits, model::RankSet({0}));
+  EXPECT_NE(phase[0].summary.find("in the store"), std::string::npos) << phase[0].summary;
+}
+
 TEST(StoreWait, IsSilentInAMovingJob) {
   EXPECT_TRUE(
       asked(kKind, job().ranks(2).stack(kAll, kInGet).progress(model::Progress::kMoving).build())

@@ -43,6 +43,22 @@ TEST(UncoordinatedStop, NamesTheRankThatLeftTheLoopOnASignal) {
   EXPECT_NE(findings[0].confidence, Confidence::kPossible);
 }
 
+TEST(UncoordinatedStop, TellsWhoActedByTheFlagNotByTheLineItGuards) {
+  const auto summary = [](const std::string& tests) {
+    const std::string loop =
+        "\ndef main():\n    for step in range(100):\n" + tests + "    dist.barrier()\n";
+    return asked("uncoordinated-stop", told(kHandler + loop).build()).at(0).summary;
+  };
+  const auto first =
+      summary("        if stop:\n            break\n        dist.all_reduce(grads)\n");
+  const auto negated = summary(
+      "        if not stop:\n            dist.all_reduce(grads)\n        else:\n            "
+      "break\n");
+  EXPECT_TRUE(first.starts_with("rank 2 acted on SIGTERM")) << first;
+  EXPECT_NE(first.find("ranks 0 and 1 did not, and are in all_reduce"), std::string::npos) << first;
+  EXPECT_TRUE(negated.starts_with("rank 2 acted on SIGTERM")) << negated;
+}
+
 TEST(UncoordinatedStop, LeavesAFlagThatNoSignalSetsToDivergentBranch) {
   const std::string plain = "\nstop = load()\n";
   EXPECT_TRUE(asked("uncoordinated-stop", told(plain + kLoop).build()).empty());

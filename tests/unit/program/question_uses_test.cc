@@ -102,6 +102,13 @@ TEST(Uses, SplitConditions) {
   EXPECT_EQ(operands_of("ready"), std::vector<std::string>{"ready"});
 }
 
+TEST(Uses, KnowWhichOperandMakesAConditionFalse) {
+  EXPECT_TRUE(is_negated("step < n and not stop.asked", "stop.asked"));
+  EXPECT_FALSE(is_negated("step < n and not stop.asked", "step < n"));
+  EXPECT_TRUE(is_negated("not (stop or late)", "stop"));
+  EXPECT_FALSE(is_negated("not (not stop)", "stop"));
+}
+
 TEST(Uses, TellWhatIsAskedForAny) {
   const SourceText text = lines_of(
       "class Table:\n"
