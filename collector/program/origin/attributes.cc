@@ -102,6 +102,8 @@ Origin Slicer::attribute(Node node, const Where& where) {
     out = any_member(name, where, found);  // set from outside: cfg.stop = True
   } else if (found && out.object) {
     out = stronger(std::move(out), put_in_place(name, where));
+  } else if (found && owner.kind == Definition::Kind::kClass) {
+    out = stronger(std::move(out), set_from_outside(owner, name, where));
   }
   if (found) {
     if (out.source != Source::kUniform) {

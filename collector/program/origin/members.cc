@@ -129,6 +129,33 @@ Origin Slicer::put_in_place(std::string_view name, const Where& where) {
   return out;
 }
 
+/// Values that other classes and functions give to the attribute of an object of this very class:
+/// `self.tracker.last = loss.item()`.
+Origin Slicer::set_from_outside(const Definition& owner, std::string_view name,
+                                const Where& where) {
+  Origin out = of(Source::kUniform);
+  for (const File& file : files_.all()) {
+    const auto [first, last] = file.facts->attributes.equal_range(name);
+    for (auto one = first; one != last; ++one) {
+      const auto& [scope, binding] = one->second;
+      const bool sets = binding.kind == BindingKind::kAssign && binding.value && !binding.item &&
+                        binding.node.is(NodeKind::kAttribute);
+      const Node object = sets ? binding.node.field(Field::kObject) : Node();
+      if (!object || object.text() == "self" || object.text() == "cls") {
+        continue;
+      }
+      const Definition is = class_of_value(object, {.file = &file, .scope = scope});
+      const Key key{&file, scope, "=" + binding.target};
+      if (is.kind == Definition::Kind::kClass && is.file == owner.file && is.scope == owner.scope &&
+          !open_.contains(key) && enter(key)) {
+        out = stronger(std::move(out), bound(binding, file, scope, where));
+        leave(key);
+      }
+    }
+  }
+  return out;
+}
+
 /// The object's class is unknown: considers every known class with such an attribute.
 Origin Slicer::any_member(std::string_view name, const Where& where, bool& found) {
   constexpr int kMost = 12;

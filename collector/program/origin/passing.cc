@@ -71,7 +71,9 @@ Node argument_for(Node call, const Scope& scope, std::size_t index, std::size_t 
       const auto kind = scope.parameters[index].kind;
       const bool takes =
           kind == Parameter::Kind::kPlain || kind == Parameter::Kind::kPositionalOnly;
-      return takes ? argument : Node();
+      if (takes) {
+        return argument;
+      }
     }
   }
   return {};

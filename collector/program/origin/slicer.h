@@ -74,6 +74,7 @@ class Slicer {
   Origin member(const Definition& of, std::string_view name, Node node, const Where& where,
                 bool& found);
   Origin put_in_place(std::string_view name, const Where& where);
+  Origin set_from_outside(const Definition& owner, std::string_view name, const Where& where);
   Origin any_member(std::string_view name, const Where& where, bool& found);
   Origin field_of(const File& file, std::size_t scope, std::string_view name, const Where& where,
                   bool& found);

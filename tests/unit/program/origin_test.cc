@@ -297,6 +297,17 @@ TEST(Origins, OfWhatALibrarysMethodReturnsToTheMethodThatOverridesIt) {
   EXPECT_EQ(asked_at(sources, "train.py", "Derived().size() > 3").source, kSame);
 }
 
+TEST(Origins, OfAnAttributeThatIsSetFromOutsideItsClass) {
+  const Sources sources{
+      {"train.py",
+       source("class Kept:\n    last = 9.0\nclass Other:\n    last = 1\n"
+              "class Step:\n    def __init__(self, *a, kept):\n        self.kept = kept\n"
+              "    def step(self, loss):\n        self.kept.last = loss.item()\n"
+              "kept = Kept()\nstep = Step(1, 2, kept=kept)\nother = Other()\na()  # HERE\n")}};
+  EXPECT_EQ(asked_at(sources, "train.py", "kept.last < 0.1").source, kData);
+  EXPECT_EQ(asked_at(sources, "train.py", "other.last < 0.1").source, kSame);
+}
+
 TEST(Items, AreOfBatchesOrOfElements) {
   const auto of = [](const std::string& before, const std::string& loop) {
     const Sources sources{{"t.py", source(before + "\nfor x in " + loop + ":\n    pass")}};
