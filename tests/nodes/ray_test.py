@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("torch")
 
+ROOT = Path(__file__).resolve().parents[2]
 TOOL = os.environ.get("DDPDOCTOR", "")
 ALONE = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 
@@ -145,7 +146,9 @@ def program():
     def start(text):
         script = Path(folder) / "train.py"
         script.write_text(text)
-        environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "HOME": folder}
+        python = os.pathsep.join([str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "HOME": folder, "PYTHONPATH": python,
+                       "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
         process = subprocess.Popen([*ALONE, sys.executable, str(script), folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                    env=environment, stdin=subprocess.DEVNULL)
         started.append(process)
@@ -209,3 +212,21 @@ def test_two_groups_of_workers_are_no_duplicate_ranks(program, tmp_path):
     rollout = pids(driver, "ray::Rollout")[0]
     report = asked(rollout, tmp_path, lambda report: bool(report.get("findings")))
     assert "reports Actor" in json.dumps(report), report
+
+
+def test_a_train_loop_reports_in_the_folder_of_its_run(program):
+    """ddpdoctor.integrations.ray_train: a slow healthy half, about which nothing is reported, then a hang."""
+    pytest.importorskip("ray.train.torch")
+    frameworks = ROOT / "tests/python/frameworks"
+    pid = program((frameworks / "with_ray_train.py").read_text())
+    folder = Path(below(pid)[pid].split()[-1])
+    shutil.copy(frameworks / "common.py", folder)
+    end = time.monotonic() + 180
+    while not (reports := list(folder.glob("logs/hung/ddpdoctor/*/report.json"))):
+        assert time.monotonic() < end, list(folder.rglob("*.json"))
+        time.sleep(0.5)
+    assert len(reports) == 1, reports
+    finding = json.loads(reports[0].read_text())["findings"][0]
+    assert (finding["kind"], finding["culprits"], finding["waiting"]) == ("rank-conditional-collective", [1], [0])
+    line = 1 + next(number for number, text in enumerate((frameworks / "common.py").read_text().splitlines()) if "# CULPRIT" in text)
+    assert finding["locations"][0]["file"].endswith("common.py") and finding["locations"][0]["line"] == line

@@ -41,7 +41,7 @@ def test_a_hang_is_reported_in_the_log_folder(launch, tmp_path, framework, folde
 
 
 def test_importing_them_loads_no_framework():
-    asked = ("import sys, ddpdoctor, ddpdoctor.integrations, ddpdoctor.integrations.steps, ddpdoctor.integrations.accelerate\n"
+    asked = ("import sys, ddpdoctor, ddpdoctor.integrations, ddpdoctor.integrations.steps, ddpdoctor.integrations.accelerate, ddpdoctor.integrations.ray_train\n"
              "print(sorted({'torch', 'numpy', 'lightning', 'pytorch_lightning', 'transformers', 'accelerate', 'ray'} & set(sys.modules)))")
     said = subprocess.run([sys.executable, "-c", asked], env=environment(), capture_output=True, text=True)
     assert said.stdout == "[]\n", said
