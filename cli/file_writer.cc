@@ -11,18 +11,11 @@
 #include <sys/stat.h>
 
 #include "base/unique_fd.h"
+#include "cli/write_failure.h"
 
 namespace ddpdoctor::cli {
 
 namespace {
-
-std::string reason(int error) {
-  return std::strerror(error);  // NOLINT(concurrency-mt-unsafe): glibc's is per thread
-}
-
-auto cannot_write(const std::string& path, const std::string& why) {
-  return base::failure(fmt::format("-o {} cannot be written: {}", path, why));
-}
 
 /// The final target: symbolic links are followed, so that they stay links.
 std::string real_target(const std::string& path) {

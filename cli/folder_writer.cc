@@ -16,20 +16,13 @@
 #include <sys/stat.h>
 
 #include "base/unique_fd.h"
+#include "cli/write_failure.h"
 
 namespace ddpdoctor::cli {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-auto cannot_write_folder(const std::string& path, const std::string& why) {
-  return base::failure(fmt::format("-o {} cannot be written: {}", path, why));
-}
-
-std::string reason_for_folder(int error) {
-  return std::strerror(error);  // NOLINT(concurrency-mt-unsafe): glibc's is per thread
-}
 
 std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') {
@@ -119,18 +112,18 @@ base::Result<void> check_writable_folder(const std::string& path) {
   struct stat status{};
   if (::lstat(target.c_str(), &status) == 0) {
     if (!S_ISDIR(status.st_mode)) {
-      return cannot_write_folder(path, "it is not a folder");
+      return cannot_write(path, "it is not a folder");
     }
     if (!holds_only_ours(target)) {
-      return cannot_write_folder(path, "it is a folder with other files in it");
+      return cannot_write(path, "it is a folder with other files in it");
     }
   } else if (errno != ENOENT) {
-    return cannot_write_folder(path, reason_for_folder(errno));
+    return cannot_write(path, reason(errno));
   }
   const TemporaryFolder probe(target);
   if (probe.error() != 0) {
-    return cannot_write_folder(path, probe.error() == ENOENT ? "the folder above it does not exist"
-                                                             : reason_for_folder(probe.error()));
+    return cannot_write(path, probe.error() == ENOENT ? "the folder above it does not exist"
+                                                      : reason(probe.error()));
   }
   return {};
 }
@@ -143,21 +136,21 @@ base::Result<void> write_whole_folder(const std::string& path, const Folder& fol
   const TemporaryFolder fresh(target);
   const TemporaryFolder old(target);
   if (fresh.error() != 0 || old.error() != 0) {
-    return cannot_write_folder(path, reason_for_folder(std::max(fresh.error(), old.error())));
+    return cannot_write(path, reason(std::max(fresh.error(), old.error())));
   }
   for (const auto& [name, bytes] : folder.files) {
     if (const int error = write_file(fresh.name() + "/" + name, bytes, folder.time); error != 0) {
-      return cannot_write_folder(path, reason_for_folder(error));
+      return cannot_write(path, reason(error));
     }
   }
   // rename() replaces only an empty folder: the old one is moved away and removed with `old`.
   if (::rename(target.c_str(), old.name().c_str()) != 0 && errno != ENOENT) {
-    return cannot_write_folder(path, reason_for_folder(errno));
+    return cannot_write(path, reason(errno));
   }
   if (::rename(fresh.name().c_str(), target.c_str()) != 0) {
     const int error = errno;
     ::rename(old.name().c_str(), target.c_str());
-    return cannot_write_folder(path, reason_for_folder(error));
+    return cannot_write(path, reason(error));
   }
   return {};
 }

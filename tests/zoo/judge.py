@@ -53,10 +53,10 @@ def of_a_fault(folder, case, report, status, mode):
     if first.get("confidence") not in sure:
         wrong.append(f"{first.get('confidence')} instead of {' or '.join(sure)}: {first['summary']}")
     culprits, waiting = first.get("culprits", []), first.get("waiting", [])
-    nobody_could_tell = mode == "stacks" and not culprits and first.get("confidence") == "possible"  # all stand at one line; the place is judged below
-    if culprits not in accepted_culprits(case) and not nobody_could_tell:
+    undecidable = mode == "stacks" and not culprits and first.get("confidence") == "possible"  # all stand at one line; the place is judged below
+    if culprits not in accepted_culprits(case) and not undecidable:
         wrong.append(f"culprits {culprits} instead of {case['culprits']}")
-    if "waiting" in case and waiting != case["waiting"] and not nobody_could_tell:
+    if "waiting" in case and waiting != case["waiting"] and not undecidable:
         wrong.append(f"waiting {waiting} instead of {case['waiting']}")
     if set(waiting) & set(culprits):
         wrong.append(f"ranks {sorted(set(waiting) & set(culprits))} are accused and said to wait")

@@ -29,11 +29,6 @@ bool follows(const model::JobModel& job, const Lines& lines, int in, int out) {
   });
 }
 
-bool side_has_gone_on(const Side& side) {
-  return side.calls() || side.activity() == graph::Activity::kExit ||
-         side.activity() == graph::Activity::kExited;
-}
-
 }  // namespace
 
 bool read_callback(const graph::Examination& examination, Explanation& explanation) {
@@ -53,7 +48,7 @@ bool read_callback(const graph::Examination& examination, Explanation& explanati
     const Behind behind = ours ? Behind::kOdd : Behind::kRest;
     const bool later =
         order.behind == Behind::kUnknown ? out.line > in.line : order.behind == behind;
-    if (!callback || !later || !caller.calls() || !side_has_gone_on(gone) ||
+    if (!callback || !later || !caller.calls() || !gone.has_gone_on() ||
         !follows(examination.job, lines, in.line, out.line)) {
       continue;
     }

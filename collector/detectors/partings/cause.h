@@ -48,6 +48,10 @@ struct Explanation {
   void turn();
 };
 
+/// For Explanation::otherwise.
+inline constexpr std::string_view kOrBatches =
+    "Ranks with different numbers of batches would look the same: compare those.";
+
 /// One for each divergence of the job; computed once per examination.
 const std::vector<Explanation>& explanations(const graph::Examination& examination);
 

@@ -15,9 +15,6 @@ namespace {
 using program::Block;
 using program::Dependence;
 
-constexpr std::string_view kOrBatchesOfHook =
-    "Ranks with different numbers of batches would look the same: compare those.";
-
 /// The path to the hook's call for which a thread in backward waits; empty if no hook made it.
 Path way_of_hook(const Side& side) {
   Path way = side.call == nullptr ? Path{} : graph::callers_of(*side.call);
@@ -56,7 +53,7 @@ bool read_gradient_hook(const graph::Examination& examination, Explanation& expl
   }
   const bool skipped_by_most = parting.odd.ranks.size() > parting.rest.ranks.size();
   turned.branch = std::move(branch);
-  turned.otherwise = kOrBatchesOfHook;
+  turned.otherwise = kOrBatches;
   turned.cause = Cause::kDivergent;
   if (skipped_by_most) {
     turned.turn();

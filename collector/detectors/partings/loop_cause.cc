@@ -23,13 +23,6 @@ using graph::Examination;
 
 constexpr std::string_view kOrLength =
     "A rank that goes over more names in that line would look the same: compare those.";
-constexpr std::string_view kOrBatches =
-    "Ranks with different numbers of batches would look the same: compare those.";
-
-// Has left the loop for good: in another collective, at the end, or exited with status 0.
-bool has_gone_on(const Side& side) {
-  return side.calls() || side.activity() == Activity::kExit || side.activity() == Activity::kExited;
-}
 
 /// Not every backward in the loop reduces its gradients, and each rank decides which: then fewer
 /// calls do not mean fewer batches.
@@ -73,7 +66,7 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
   }
   const Side& in_loop = explanation.loop->ours_left ? parting.rest : parting.odd;
   const Side& out = explanation.loop->ours_left ? parting.odd : parting.rest;
-  if (explanation.loop->fixed || !in_loop.calls() || !has_gone_on(out)) {
+  if (explanation.loop->fixed || !in_loop.calls() || !out.has_gone_on()) {
     explanation.loop.reset();
     explanation.otherwise = {};
     return false;

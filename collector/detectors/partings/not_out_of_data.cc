@@ -30,8 +30,6 @@ using program::BlockKind;
 using program::Dependence;
 using Lines = program::SourceText;
 
-constexpr std::string_view kOrBatchesOfLoader =
-    "Ranks with different numbers of batches would look the same: compare those.";
 constexpr std::size_t kMostAlternatives = 2;
 
 /// "except Stop as e", "except* (A, errors.B)": the last names of the classes.
@@ -188,7 +186,7 @@ bool read_exception_out(const Examination& examination, Explanation& explanation
   if (auto caught = caught_before(examination.job, explanation.parting.rest, loop)) {
     const bool equal = has_equal_batches(examination.job, explanation.parting.rest, loop);
     explanation.branch = std::move(caught);
-    explanation.otherwise = equal ? std::string_view() : kOrBatchesOfLoader;
+    explanation.otherwise = equal ? std::string_view() : kOrBatches;
     explanation.cause = Cause::kDivergent;
     return true;
   }
@@ -198,7 +196,7 @@ bool read_exception_out(const Examination& examination, Explanation& explanation
   }
   if (auto test = raised_out(examination.job, clauses)) {
     explanation.branch = std::move(test);
-    explanation.otherwise = kOrBatchesOfLoader;
+    explanation.otherwise = kOrBatches;
     explanation.cause = Cause::kDivergent;
     return true;
   }

@@ -23,6 +23,11 @@ struct Side {
 
   [[nodiscard]] graph::Activity activity() const;
   [[nodiscard]] const model::CallSite& site() const;
+  /// In another call, at the end, or exited with status 0.
+  [[nodiscard]] bool has_gone_on() const {
+    return calls() || activity() == graph::Activity::kExit ||
+           activity() == graph::Activity::kExited;
+  }
   /// In a collective, according to records or stacks.
   [[nodiscard]] bool calls() const {
     return !operation.empty();

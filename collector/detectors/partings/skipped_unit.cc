@@ -11,17 +11,16 @@ namespace ddpdoctor::detectors {
 bool skipped_a_unit(const graph::Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
   // Backward follows the forward in which the other side gathers: this side is further.
-  const bool further = parting.tie && in_backward(examination, parting.rest) &&
-                       !in_backward(examination, parting.odd);
-  if (further) {
-    explanation.turn();
-  }
+  const bool rest_skipped = parting.tie && in_backward(examination, parting.rest) &&
+                            !in_backward(examination, parting.odd);
+  const Side& skipped = rest_skipped ? parting.rest : parting.odd;
+  const Side& gathers = rest_skipped ? parting.odd : parting.rest;
   if (!gather_different_units(examination.job, parting) &&
-      !skips_sharded_module(parting.odd.standing, parting.rest.standing)) {
-    if (further) {
-      explanation.turn();
-    }
+      !skips_sharded_module(skipped.standing, gathers.standing)) {
     return false;
+  }
+  if (rest_skipped) {
+    explanation.turn();
   }
   const bool in_later_line =
       explanation.fork && explanation.fork->ours.line < explanation.fork->theirs.line;

@@ -75,18 +75,17 @@ bool is_no_matter_of_data(program::Source source) {
   return source == program::Source::kEnvironment || source > program::Source::kQueue;
 }
 
-/// Over names, tensors or modules, also if the user's generator yields them.
-bool goes_over_elements(const model::JobModel& job, const Lines& lines, int loop) {
-  if (program::items_of(lines, loop, job.sources) == program::Items::kElements) {
-    return true;
-  }
+/// What a loop goes over. The user's generator that yields elements counts as these.
+program::Items items_of(const model::JobModel& job, const Lines& lines, int loop) {
+  const auto yields_element = [&job](const program::Yield& yield) {
+    const auto around = program::loop_around(*yield.text, yield.line);
+    return around &&
+           program::items_of(*yield.text, around->line, job.sources) == program::Items::kElements;
+  };
   const auto yields = program::yields_behind(lines, loop, job.sources);
-  return !yields.empty() &&
-         std::all_of(yields.begin(), yields.end(), [&job](const program::Yield& yield) {
-           const auto around = program::loop_around(*yield.text, yield.line);
-           return around && program::items_of(*yield.text, around->line, job.sources) ==
-                                program::Items::kElements;
-         });
+  return !yields.empty() && std::all_of(yields.begin(), yields.end(), yields_element)
+             ? program::Items::kElements
+             : program::items_of(lines, loop, job.sources);
 }
 
 /// `for step in self.steps()`: the condition in the user's generator that ended it on some ranks,
@@ -105,7 +104,7 @@ std::optional<Branch> end_of_generator(const model::JobModel& job, const Lines& 
       decided.reset();
     }
     // Filtered data are shorter data; of a model's parts all ranks have equally many.
-    if (!decided && goes_over_elements(job, there, around->line)) {
+    if (!decided && items_of(job, there, around->line) == program::Items::kElements) {
       decided = skip_of(job, there, *around, at);
     }
     if (decided) {
@@ -145,8 +144,8 @@ LeftLoop loop_of(const model::JobModel& job, const Lines& lines, const Block& lo
                 .header = header_of(lines, loop, end),
                 .ours_left = ours_left,
                 .way_out = parted_by(job, lines, loop, in, end)};
-  const program::Items items = program::items_of(lines, loop.line, job.sources);
-  left.over_keys = goes_over_elements(job, lines, loop.line) ||
+  const program::Items items = items_of(job, lines, loop.line);
+  left.over_keys = items == program::Items::kElements ||
                    (items == program::Items::kUnknown &&
                     program::reduces_each(lines, loop.line, in.line, job.sources));
   left.over_batches = !left.over_keys && (items == program::Items::kBatches || end);

@@ -25,8 +25,6 @@ using program::BlockKind;
 using program::Dependence;
 using Lines = program::SourceText;
 
-constexpr std::string_view kNot = "not ";
-
 bool is_arm(const Block& block) {
   return block.kind == BlockKind::kIf || block.kind == BlockKind::kElif ||
          block.kind == BlockKind::kElse;
@@ -107,29 +105,32 @@ Branch told_of(Branch branch, const program::Origin& origin) {
   return branch;
 }
 
-/// What `flag` is at a line to which a test of `flag` or `not flag` leads.
+/// What a test is about: `first` of `first` and of `not first`; empty for several operands.
+std::string flag_of(const Block& test) {
+  const auto operands = program::operands_of(test.condition);
+  return operands.size() == 1 ? operands.front() : std::string();
+}
+
+/// What the flag of a test is at a line to which the test leads.
 std::optional<bool> flag_at(const Lines& lines, const Block& test, int line) {
   const auto result = program::result_leading_to(lines, test.line, test.condition, line);
-  return result && test.condition.starts_with(kNot) ? !*result : result;
+  return result && program::is_negated(test.condition, flag_of(test)) ? !*result : result;
 }
 
 /// "if not first: barrier()" and, further down, "if first: barrier()": the test decides when a rank
 /// makes the call, not whether.
 bool is_called_either_way(const Lines& lines, const Block& test, int line) {
-  const auto flag = [](std::string_view condition) {
-    condition.remove_prefix(condition.starts_with(kNot) ? kNot.size() : 0);
-    return condition;
-  };
+  const std::string flag = flag_of(test);
   const std::string statement = program::statement_at(lines, line);
   const auto function = program::function_extent(lines, line);
-  const auto here = function ? flag_at(lines, test, line) : std::nullopt;
+  const auto here = function && !flag.empty() ? flag_at(lines, test, line) : std::nullopt;
   for (int other = function ? function->first : 0; here && other <= function->second; ++other) {
     if (other == line || program::statement_at(lines, other) != statement) {
       continue;
     }
     const std::vector<Block> around = program::deciding_branches(lines, other);
     if (std::any_of(around.begin(), around.end(), [&](const Block& block) {
-          return !is_loop(block) && flag(block.condition) == flag(test.condition) &&
+          return !is_loop(block) && flag_of(block) == flag &&
                  flag_at(lines, block, other) == !*here;
         })) {
       return true;

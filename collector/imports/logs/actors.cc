@@ -18,7 +18,6 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kLongestActorLine = 65'536;
 constexpr std::size_t kLongestLabel = 200;
 constexpr std::size_t kMostActors = 70'000;
 constexpr std::size_t kMostNamed = 8;  // processes that a warning names
@@ -104,7 +103,7 @@ struct Known {
 Known survey(const std::vector<std::string_view>& lines) {
   Known out;
   for (const std::string_view line : lines) {
-    const Actor actor = actor_of(line.substr(0, kLongestActorLine));
+    const Actor actor = actor_of(line.substr(0, kLongestLogLine));
     if (actor.label.empty() || out.told.size() >= kMostActors) {
       continue;
     }
@@ -183,9 +182,9 @@ Labels with_actors_named(std::string_view text) {
   bool any = false;
   Continuation message;
   for (const std::string_view line : lines) {
-    const Actor actor = actor_of(line.substr(0, kLongestActorLine));
+    const Actor actor = actor_of(line.substr(0, kLongestLogLine));
     std::optional<model::Rank> rank;
-    if (!actor.label.empty() && line.size() <= kLongestActorLine && !actor.rank) {
+    if (!actor.label.empty() && line.size() <= kLongestLogLine && !actor.rank) {
       const auto told = known.told.find(key_of(actor));
       const auto place = placed.find(actor.place);
       rank = told != known.told.end() && told->second.size() == 1
@@ -195,8 +194,7 @@ Labels with_actors_named(std::string_view text) {
     }
     if (actor.label.starts_with('[')) {
       message.begin(actor.rest, rank);
-    } else if (actor.label.empty() &&
-               !model::read_log_line(line.substr(0, kLongestActorLine)).rank) {
+    } else if (actor.label.empty() && !model::read_log_line(line.substr(0, kLongestLogLine)).rank) {
       const auto whose = message.whose(line);
       out.text += whose ? fmt::format("[rank{}]: {}\n", *whose, line) : fmt::format("{}\n", line);
       continue;

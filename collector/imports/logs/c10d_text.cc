@@ -28,15 +28,6 @@ using model::Rank;
 constexpr std::size_t kMostCalls = 200'000;  // of one log
 constexpr std::size_t kMostRunning = 64;     // newest calls kept per rank
 
-std::optional<std::int64_t> number_behind(std::string_view line, std::string_view word) {
-  const std::size_t at = line.find(word);
-  if (at == std::string_view::npos) {
-    return std::nullopt;
-  }
-  std::string_view rest = line.substr(at + word.size());
-  return take_number(rest, kMaxNumber);
-}
-
 /// "[PG ID 2 PG GUID 0(default_pg) Rank 3]", "[PG 0 Rank 0]", "[Rank 3]". In groups other than the
 /// world, ranks count from 0 again.
 std::optional<Rank> rank_in_message(std::string_view line) {
@@ -76,7 +67,7 @@ std::string group_in_message(std::string_view line, Reading& reading) {
 
 /// "WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000)".
 void read_timeout(std::string_view line, Rank rank, Reading& reading) {
-  const auto sequence = number_behind(line, "SeqNum=");
+  const auto sequence = number_behind(line, "SeqNum=", kMaxNumber);
   if (!sequence || reading.timeouts.size() >= kMostCalls) {
     return;
   }
@@ -87,7 +78,7 @@ void read_timeout(std::string_view line, Rank rank, Reading& reading) {
   const auto named = model::operation_of(between(line, "OpType=", ",").value_or(""));
   call.operation = named.name;
   call.point_to_point = named.point_to_point;
-  call.count = number_behind(line, "NumelIn=");
+  call.count = number_behind(line, "NumelIn=", kMaxNumber);
   call.state = model::CallState::kStarted;
   reading.timeouts.push_back(std::move(call));
 }
@@ -97,7 +88,7 @@ void read_timeout(std::string_view line, Rank rank, Reading& reading) {
 void read_enqueued(std::string_view line, Rank rank, const std::string& group, Reading& reading) {
   const std::size_t at = line.find("last enqueued ");
   const std::string_view rest = line.substr(at, line.find(',', at) - at);
-  const auto begun = number_behind(rest, " work: ");
+  const auto begun = number_behind(rest, " work: ", kMaxNumber);
   if (begun && reading.enqueued.size() < kMostCalls) {
     std::int64_t& newest = reading.enqueued[{group, rank}];
     newest = std::max(newest, *begun);
@@ -112,8 +103,8 @@ void read_dump_signal(std::string_view line, Rank rank, Reading& reading) {
   if (first == line.npos || end == line.npos || end < first || reading.idle.size() >= kMostCalls) {
     return;
   }
-  const auto begun = number_behind(line.substr(first, end - first), " work: ");
-  const auto done = number_behind(line.substr(end), " work: ");
+  const auto begun = number_behind(line.substr(first, end - first), " work: ", kMaxNumber);
+  const auto done = number_behind(line.substr(end), " work: ", kMaxNumber);
   const std::string group = group_in_message(line, reading);
   if (begun && begun == done && !group.empty()) {
     reading.idle.insert_or_assign({group, rank}, *begun);
@@ -168,7 +159,7 @@ void read_trace(std::string_view line, std::optional<Rank> whose, Reading& readi
 CollectiveCall fingerprint(std::string_view text, Rank rank) {
   CollectiveCall call;
   call.rank = rank;
-  call.sequence = number_behind(text, "SequenceNumber=").value_or(0);
+  call.sequence = number_behind(text, "SequenceNumber=", kMaxNumber).value_or(0);
   if (const std::size_t at = text.find("OpType="); at != std::string_view::npos) {
     const std::string_view rest = text.substr(at + 7);
     call.operation = model::operation_of(rest.substr(0, rest.find_first_of(",). "))).name;
@@ -198,8 +189,8 @@ void read_mismatch(std::string_view line, const model::CallSite& site, Reading& 
   if (first == line.npos || second == line.npos || second < first) {
     return;
   }
-  const auto one = number_behind(line, "on ranks. Rank ");
-  const auto other = number_behind(line, "but Rank ");
+  const auto one = number_behind(line, "on ranks. Rank ", kMaxNumber);
+  const auto other = number_behind(line, "but Rank ", kMaxNumber);
   if (!one || !other || *one > kMaxRank || *other > kMaxRank ||
       line.find(kRunning) == std::string_view::npos) {
     return;
@@ -271,9 +262,9 @@ void read_line(std::string_view line, std::optional<Rank> rank, const model::Cal
   } else if (line.find("Received a dump signal") != std::string_view::npos && whose) {
     read_dump_signal(line, *whose, reading);
   } else if (line.find("last enqueued ") != std::string_view::npos && whose) {
-    auto work = number_behind(line, "at work: ");
-    work = work ? work : number_behind(line, "at NCCL work: ");
-    work = work ? work : number_behind(line, "at work sequence id: ");
+    auto work = number_behind(line, "at work: ", kMaxNumber);
+    work = work ? work : number_behind(line, "at NCCL work: ", kMaxNumber);
+    work = work ? work : number_behind(line, "at work sequence id: ", kMaxNumber);
     const std::string group = group_in_message(line, reading);
     if (work && !group.empty()) {
       reading.groups[{*whose, *work}] = group;
@@ -289,7 +280,7 @@ void read_line(std::string_view line, std::optional<Rank> rank, const model::Cal
   } else if (line.find("failed to pass monitoredBarrier") != std::string_view::npos) {
     read_barrier(line, {.rank = whose.value_or(0), .site = site}, reading);
   } else if (line.find("successfully reached monitoredBarrier") != std::string_view::npos) {
-    const auto reached = number_behind(line, "Rank ");
+    const auto reached = number_behind(line, "Rank ", kMaxNumber);
     if (reached && *reached <= kMaxRank) {
       reading.barrier_reached.insert(static_cast<Rank>(*reached));
     }

@@ -16,7 +16,6 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kLongestFabricLine = 65'536;
 constexpr std::size_t kLongestText = 400;  // characters kept of a line
 constexpr std::size_t kLongestWord = 128;  // a host, an address, a device
 // Events of one log; further ones of a known kind are only counted.
@@ -36,14 +35,15 @@ std::string word_behind(std::string_view text, std::string_view word) {
   return base::printable(rest.substr(0, std::min(rest.find_first_of(" ,\t"), kLongestWord)));
 }
 
-std::optional<std::int64_t> fabric_number(std::string_view text, std::string_view word) {
+/// Also the one in "IBV_WC_RETRY_EXC_ERR(12)" behind the word.
+std::optional<std::int64_t> number_or_code(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
-  if (at == std::string_view::npos) {
+  if (at == text.npos) {
     return std::nullopt;
   }
-  std::string_view rest = text.substr(at + word.size());
-  const auto number = take_number(rest, INT32_MAX);
-  return number ? number : fabric_number(rest.substr(0, rest.find(' ')), "(");  // IBV_WC_…(12)
+  const auto number = number_behind(text, word, INT32_MAX);
+  const std::string_view rest = text.substr(at + word.size());
+  return number ? number : number_or_code(rest.substr(0, rest.find(' ')), "(");
 }
 
 void put(model::Fact& fact, const char* field, std::string value) {
@@ -87,11 +87,11 @@ std::optional<model::Fact> completion(std::string_view text) {
   }
   model::Fact fact = event("completion-error", "nccl", text);
   put(fact, "peer", word_behind(text, "Got completion from peer "));
-  auto status = fabric_number(text, "with status=");
-  status = status ? status : fabric_number(text, "with error ");
+  auto status = number_or_code(text, "with status=");
+  status = status ? status : number_or_code(text, "with error ");
   put(fact, "status", status);
-  auto vendor = fabric_number(text, "vendor err ");
-  vendor = vendor ? vendor : fabric_number(text, "vendor_err=");
+  auto vendor = number_or_code(text, "vendor err ");
+  vendor = vendor ? vendor : number_or_code(text, "vendor_err=");
   put(fact, "vendor_error", vendor);
   put(fact, "local", word_behind(text, "localGid "));
   const std::string remote = word_behind(text, "remoteGids");
@@ -140,9 +140,9 @@ std::optional<model::Fact> of_kernel(std::string_view text) {
   if (has(text, "SXid (")) {
     model::Fact fact = event("switch-error", "kernel", text);
     put(fact, "device", base::printable(device.substr(0, kLongestWord)));
-    put(fact, "status", fabric_number(text, "): "));
+    put(fact, "status", number_or_code(text, "): "));
     fact.fields["fatal"] = has(text, ", Fatal");
-    put(fact, "port", fabric_number(text, "Link "));
+    put(fact, "port", number_or_code(text, "Link "));
     return fact;
   }
   const bool adapter = text.starts_with("mlx5_core ") || text.starts_with("mlx4_core ") ||
@@ -212,12 +212,12 @@ std::map<HostPid, model::Rank> ranks_of_nccl(std::string_view log) {
   };
   std::map<HostPid, Largest> known;
   for (std::string_view line : base::split(log, '\n')) {
-    line = line.substr(0, kLongestFabricLine);
+    line = line.substr(0, kLongestLogLine);
     const std::size_t at = line.find(" comm 0x");
     const auto tag = at == line.npos ? std::nullopt : nccl_tag(line);
-    const auto rank = tag ? fabric_number(line.substr(at), " rank ") : std::nullopt;
-    auto size = rank ? fabric_number(line.substr(at), " nranks ") : std::nullopt;
-    size = rank && !size ? fabric_number(line.substr(at), " nRanks ") : size;
+    const auto rank = tag ? number_or_code(line.substr(at), " rank ") : std::nullopt;
+    auto size = rank ? number_or_code(line.substr(at), " nranks ") : std::nullopt;
+    size = rank && !size ? number_or_code(line.substr(at), " nRanks ") : size;
     if (!size || *rank > kMaxRank || *rank >= *size || known.size() >= kMostProcesses) {
       continue;
     }
@@ -275,7 +275,7 @@ void read_fabric_text(std::string_view log, model::JobModel& job) {
   const auto ranks = ranks_of_nccl(log);
   std::map<Sort, std::size_t> known;  // event → its fact
   for (const std::string_view raw : base::split(log, '\n')) {
-    const model::LogLine line = model::read_log_line(raw.substr(0, kLongestFabricLine));
+    const model::LogLine line = model::read_log_line(raw.substr(0, kLongestLogLine));
     auto fact = of_nccl(line.text);
     std::string host;
     if (fact) {
@@ -287,7 +287,7 @@ void read_fabric_text(std::string_view log, model::JobModel& job) {
         fact->rank = rank == ranks.end() ? line.rank : std::optional(rank->second);
       }
       fact->rank = fact->rank ? fact->rank : line.rank;
-    } else if (const KernelLine kernel = kernel_line(raw.substr(0, kLongestFabricLine));
+    } else if (const KernelLine kernel = kernel_line(raw.substr(0, kLongestLogLine));
                !kernel.text.empty()) {
       fact = of_kernel(kernel.text);
       host = base::printable(kernel.host.substr(0, kLongestWord));

@@ -19,7 +19,6 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kLongestLabelledLine = 65'536;
 constexpr std::size_t kLongestHost = 64;
 constexpr std::size_t kMostHosts = 4096;
 constexpr std::size_t kLeastLines = 4;  // lines of each container
@@ -40,7 +39,7 @@ bool numbered_lines(const std::vector<std::string_view>& lines, char open, char 
   std::size_t all = 0;
   std::set<std::int64_t> numbers;
   for (std::string_view line : lines) {
-    line = model::read_log_line(line.substr(0, kLongestLabelledLine)).text;
+    line = model::read_log_line(line.substr(0, kLongestLogLine)).text;
     all += base::trim(line).empty() || is_of_launcher(line) ? 0 : 1;
     line = line.substr(std::min(line.find_first_not_of(' '), line.size()));
     if (open != 0 && !take_prefix(line, std::string_view(&open, 1))) {
@@ -66,9 +65,9 @@ std::string with_numbers_as_ranks(std::string_view text) {
   std::string out;
   out.reserve(text.size() + lines.size() * 8);
   for (std::string_view line : lines) {
-    std::string_view rest = model::read_log_line(line.substr(0, kLongestLabelledLine)).text;
+    std::string_view rest = model::read_log_line(line.substr(0, kLongestLogLine)).text;
     const auto prefix = line.substr(0, static_cast<std::size_t>(rest.data() - line.data()));
-    const bool whole = line.size() <= kLongestLabelledLine;
+    const bool whole = line.size() <= kLongestLogLine;
     rest = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
     take_prefix(rest, bracketed ? "[" : "");
     const auto number = take_number(rest, model::kMaxWorldSize - 1);
@@ -266,7 +265,7 @@ std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& line
 bool names_ranks(const std::vector<std::string_view>& lines) {
   return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
     const Tag tag = tag_of(line);
-    line = (tag.name.empty() ? line : tag.rest).substr(0, kLongestLabelledLine);
+    line = (tag.name.empty() ? line : tag.rest).substr(0, kLongestLogLine);
     return model::read_log_line(line).rank.has_value() ||
            line.find("torch/distributed/run.py") != line.npos ||
            line.find("torch/distributed/elastic") != line.npos;
@@ -287,7 +286,7 @@ Labels with_hosts_as_ranks(const std::vector<std::string_view>& lines,
   for (const std::string_view line : lines) {
     const Tag tag = tag_of(line);
     const auto rank = ranks.find(tag.name);
-    if (rank == ranks.end() || line.size() > kLongestLabelledLine) {
+    if (rank == ranks.end() || line.size() > kLongestLogLine) {
       out.text += line;
     } else {
       out.text +=

@@ -151,12 +151,6 @@ std::optional<model::Exit> exit_of_code(std::string_view text) {
 }
 
 /// The number after a word.
-std::optional<std::int64_t> launcher_number(std::string_view line, std::string_view word) {
-  const std::size_t at = line.find(word);
-  std::string_view rest = at == line.npos ? std::string_view() : line.substr(at + word.size());
-  return at == line.npos ? std::nullopt : take_number(rest, kMaxRank);
-}
-
 /// The ranks that the DeepSpeed launcher of a log started: "nnodes=1, num_local_procs=4,
 /// node_rank=0".
 struct DeepSpeedNode {
@@ -165,9 +159,9 @@ struct DeepSpeedNode {
   std::int64_t first = 0;
 
   void read(std::string_view line) {
-    const auto nodes = launcher_number(line, "nnodes=");
-    const auto processes = launcher_number(line, "num_local_procs=");
-    const auto node = launcher_number(line, "node_rank=");
+    const auto nodes = number_behind(line, "nnodes=", kMaxRank);
+    const auto processes = number_behind(line, "num_local_procs=", kMaxRank);
+    const auto node = number_behind(line, "node_rank=", kMaxRank);
     if (nodes && processes && node) {
       one = one && !told_;
       told_ = true;
@@ -194,7 +188,7 @@ std::optional<model::Process> of_deepspeed(std::string_view line, const DeepSpee
   if (at == line.npos || line.find("[launch.py:") == line.npos || !node.one) {
     return std::nullopt;
   }
-  const auto local = launcher_number(line.substr(0, at), "--local_rank=");
+  const auto local = number_behind(line.substr(0, at), "--local_rank=", kMaxRank);
   const auto exit = exit_of_code(line.substr(at + kExits.size()));
   if (exit && !exit->signal && node.is_cut_off()) {
     return std::nullopt;  // an exception may be told by others: only a death is worth the guess

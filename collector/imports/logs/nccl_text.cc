@@ -17,7 +17,6 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kLongestNcclLine = 65'536;
 constexpr std::size_t kLongestQuote = 240;
 constexpr std::size_t kMostFacts = 4096;  // of one log
 
@@ -102,7 +101,7 @@ void read_nccl_text(std::string_view log, model::JobModel& job) {
     }
   };
   for (const std::string_view raw : base::split(log, '\n')) {
-    const model::LogLine line = model::read_log_line(raw.substr(0, kLongestNcclLine));
+    const model::LogLine line = model::read_log_line(raw.substr(0, kLongestLogLine));
     const auto tag = nccl_tag(line.text);
     if (!tag) {
       continue;

@@ -30,6 +30,7 @@
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/margins.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
+#include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/secrets.h"
 #include "collector/model/told_by_logs.h"
@@ -40,7 +41,6 @@ namespace {
 
 // Bytes of a file; of a larger one, the end is read.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
-constexpr std::size_t kLongestLine = 65'536;
 constexpr std::size_t kLongestHeading = 16;
 constexpr std::size_t kNearHeading = 3;  // lines between a heading with a rank and its dump
 
@@ -71,7 +71,7 @@ struct Finding {
 /// "Rank 3:" alone above a dump whose lines have no rank.
 bool is_heading(const std::vector<std::string_view>& lines, std::size_t at) {
   const auto read = [&lines](std::size_t i) {
-    return model::read_log_line(lines[i].substr(0, kLongestLine));
+    return model::read_log_line(lines[i].substr(0, kLongestLogLine));
   };
   const bool bare = at + 1 < lines.size() && lines[at].size() <= kLongestHeading &&
                     !lines[at].starts_with('[') && read(at).rank && read(at).text.empty();
@@ -82,7 +82,7 @@ std::map<std::optional<model::Rank>, Stream> streams_of(
     const std::vector<std::string_view>& lines) {
   std::map<std::optional<model::Rank>, Stream> out;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    model::LogLine line = model::read_log_line(lines[i].substr(0, kLongestLine));
+    model::LogLine line = model::read_log_line(lines[i].substr(0, kLongestLogLine));
     line = is_heading(lines, i) ? model::LogLine{.text = lines[i], .rank = {}, .time = {}} : line;
     Stream& stream = out[line.rank];
     // Text copied from a terminal has trailing blanks.

@@ -79,6 +79,13 @@ std::optional<std::int64_t> take_number(std::string_view& text, std::int64_t mos
   return value;
 }
 
+std::optional<std::int64_t> number_behind(std::string_view text, std::string_view word,
+                                          std::int64_t most) {
+  const std::size_t at = text.find(word);
+  std::string_view rest = at == text.npos ? std::string_view() : text.substr(at + word.size());
+  return at == text.npos ? std::nullopt : take_number(rest, most);
+}
+
 std::optional<std::uint64_t> hex_of(std::string_view text) {
   if (!take_prefix(text, "0x") && !take_prefix(text, "0X")) {
     return std::nullopt;

@@ -22,6 +22,7 @@ constexpr std::size_t kMostDumps = 70'000;  // processes in one file: a world an
 constexpr std::size_t kMostThreads = 4096;  // threads of one process
 constexpr std::size_t kMostFrames = 2000;   // frames of one thread; Python's own limit is 1,000
 constexpr std::size_t kLongestName = 4096;  // characters of a function, a file or a value
+constexpr std::size_t kLongestLogLine = 65'536;
 
 /// Lines with a cursor.
 class Lines {
@@ -72,6 +73,10 @@ void put_main_first(StackDump& dump);
 std::optional<std::int64_t> number_of(std::string_view text, std::int64_t most);
 /// Removes and returns the digits at the front of the text.
 std::optional<std::int64_t> take_number(std::string_view& text, std::int64_t most);
+
+/// The number directly after the first occurrence of a word.
+std::optional<std::int64_t> number_behind(std::string_view text, std::string_view word,
+                                          std::int64_t most);
 std::optional<std::uint64_t> hex_of(std::string_view text);
 
 std::optional<pid_t> pid_of(std::string_view text);

@@ -12,8 +12,6 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-constexpr std::string_view kDeleted = " (deleted)";
-
 std::uint64_t bracketed_number(std::string_view link) {
   const std::size_t open = link.find('[');
   if (open == std::string_view::npos || !link.ends_with(']')) {

@@ -14,6 +14,8 @@
 
 namespace ddpdoctor::sources {
 
+inline constexpr std::string_view kDeleted = " (deleted)";  // behind the name of a link's target
+
 enum class DescriptorKind {
   kFile,
   kPipe,

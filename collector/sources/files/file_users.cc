@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "collector/sources/files/descriptors.h"
 #include "collector/sources/processes/proc_file.h"
 #include "collector/sources/processes/process_table.h"
 #include "collector/sources/processes/roles.h"
@@ -23,10 +24,8 @@ namespace {
 
 using ByName = std::multimap<std::string, const WantedFile*, std::less<>>;
 
-constexpr std::string_view kDeletedFile = " (deleted)";
-
 std::string_view without_mark(std::string_view path) {
-  return path.ends_with(kDeletedFile) ? path.substr(0, path.size() - kDeletedFile.size()) : path;
+  return path.ends_with(kDeleted) ? path.substr(0, path.size() - kDeleted.size()) : path;
 }
 
 /// The last path component and the inode must match; the device is ignored because overlay file

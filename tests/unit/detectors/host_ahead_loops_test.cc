@@ -48,7 +48,7 @@ TEST(HostAheadInLoops, AClassThatExtendsAContainerHasTheItemsItWasMadeWith) {
     EXPECT_EQ(findings[0].locations.at(0).line, 6);
     EXPECT_EQ(findings[0].locations.at(1).line, 5);
   }
-  EXPECT_TRUE(told("object").empty()) << "what is in it, nobody knows";
+  EXPECT_TRUE(told("object").empty()) << "its content is unknown";
 }
 
 Findings resumed(const std::string& start) {

@@ -164,7 +164,7 @@ std::string all_outcomes(const Findings& found) {
   return out;
 }
 
-TEST(Outcomes, OfALoopThatNobodyReadAreInTheRecordedCalls) {
+TEST(Outcomes, OfALoopWithoutReadValuesComeFromRecordedCalls) {
   const auto with = [](std::int64_t first) {
     JobBuilder builder = job();
     builder.ranks(2).source(kTrain,
