@@ -10,8 +10,9 @@
 
 namespace ddpdoctor::monitor {
 
-/// Two answers in JSON, one second apart. Empty if no rank runs RAS or it does not answer; the
-/// coverage then says why.
+/// Two answers in JSON, one second apart. Empty if the calls of all ranks are known already,
+/// if no process of the job listens as RAS, or if it does not answer; of the last the coverage
+/// tells.
 std::vector<std::string> two_ras_answers(model::JobModel& job);
 
 }  // namespace ddpdoctor::monitor

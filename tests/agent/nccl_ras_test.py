@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ddpdoctor attach` to a job whose NCCL has RAS: a thread with RAS's name in a rank, and a server on the loopback that answers like RAS."""
+"""`ddpdoctor attach` to a job whose NCCL has RAS: a rank holds a socket that listens where RAS does,
+and a server on the loopback answers like RAS. RAS's thread has no name of its own unless NCCL_SET_THREAD_NAME=1 (seen on an H200)."""
 import json
 import os
 import socketserver
@@ -15,10 +16,7 @@ PROGRAM = TOOL / "ddpdoctor" if TOOL.is_dir() else TOOL
 pytestmark = pytest.mark.skipif(not PROGRAM.is_file(), reason="$DDPDOCTOR is not the program")
 
 RANK = """
-import ctypes, threading
-c, thread = ctypes.CDLL(None), ctypes.c_ulong()
-assert c.pthread_create(ctypes.byref(thread), None, c.pause, None) == 0
-assert c.pthread_setname_np(thread, b"NCCL RAS") == 0
+import threading
 print("ready", flush=True)
 threading.Event().wait()
 """
@@ -50,10 +48,11 @@ class Handler(socketserver.StreamRequestHandler):
             self.wfile.write({"CLIENT PROTOCOL 2": b"SERVER PROTOCOL 2\n"}.get(said, b"OK\n"))
 
 
-def attach(tmp_path, answers):
+def attach(tmp_path, answers, inside=True):
+    """`inside`: a rank holds the listening socket."""
     with Server(answers) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        ranks = [subprocess.Popen([sys.executable, "-c", RANK], stdout=subprocess.PIPE,
+        ranks = [subprocess.Popen([sys.executable, "-c", RANK], stdout=subprocess.PIPE, pass_fds=[server.fileno()] if inside and rank == 1 else [],
                                   env=dict(os.environ, RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT="29555",
                                            NCCL_RAS_ADDR=f"127.0.0.1:{server.server_address[1]}")) for rank in range(2)]
         try:
@@ -80,6 +79,12 @@ def test_takes_no_counts_that_move(tmp_path):
     assert polls == 2
     assert any("the counts changed" in text for text in report["coverage"]["observed"])
     assert not any("27a079b828ff1a75" in group["id"] for group in report["groups"])
+
+
+def test_does_not_ask_a_server_of_another_job(tmp_path):
+    report, polls = attach(tmp_path, [answer([7, 6])], inside=False)
+    assert polls == 0
+    assert not any("RAS" in text for text in report["coverage"]["observed"] + report["coverage"]["warnings"])
 
 
 def test_says_what_an_answer_that_cannot_be_read_is(tmp_path):
