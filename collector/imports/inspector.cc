@@ -12,11 +12,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/documents/json_cursor.h"
+#include "collector/imports/documents/json_text.h"
 #include "collector/model/operations.h"
 
 namespace ddpdoctor::imports {
@@ -145,12 +145,12 @@ base::Result<model::JobModel> read_inspector(std::string_view bytes, const std::
     if (base::trim(line).empty()) {
       continue;
     }
-    const auto document = nlohmann::json::parse(line, nullptr, false);
-    if (document.is_discarded()) {
+    const auto document = read_json(line, path);
+    if (!document) {
       ++reading.damaged;
       continue;
     }
-    read_record(Cursor(document, complaint), reading);
+    read_record(Cursor(*document, complaint), reading);
     if (complaint.first) {
       return tl::make_unexpected(*complaint.first);
     }

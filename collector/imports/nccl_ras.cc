@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
@@ -283,7 +282,7 @@ bool is_ras_json(std::string_view head, std::string_view) {
 }
 
 base::Result<model::JobModel> read_ras_json(std::string_view bytes, const std::string& path) {
-  const nlohmann::json document = TRY(parse_json(bytes, path));
+  const PlainDocument document = TRY(read_json(bytes, path));
   Complaint complaint{.file = path, .first = {}};
   const Cursor root(document, complaint);
   const Cursor communicators = root["communicators"];

@@ -35,17 +35,17 @@ std::vector<model::Rank> ranks(const Cursor& in) {
   return out;
 }
 
-base::Result<void> check_schema(const json& document, const std::string& name) {
+base::Result<void> check_schema(const PlainDocument& document, const std::string& name) {
   const auto hint = fmt::format("a capture says \"schema\": \"{}\"", kCaptureSchema);
-  if (!document.is_object()) {
+  if (!document.root.is(PlainValue::Kind::kDict)) {
     return base::failure(fmt::format("{} is not a capture: the document must be an object", name),
                          hint);
   }
-  const auto schema = document.find("schema");
-  if (schema == document.end() || !schema->is_string()) {
+  const PlainValue* const schema = document.find(document.root, "schema");
+  if (schema == nullptr || !schema->is(PlainValue::Kind::kText)) {
     return base::failure(fmt::format("{} is not a capture: it names no schema", name), hint);
   }
-  const auto& written = schema->get_ref<const std::string&>();
+  const std::string written(schema->as_text());
   if (written != kCaptureSchema) {
     return base::failure(
         fmt::format("{} is written in the schema \"{}\", which this ddpdoctor does not read", name,
@@ -173,7 +173,7 @@ void read_facts(const Cursor& in, JobModel& out) {
     fact.kind = text(entry, "kind");
     entry.each_field([&fact](const std::string& name, const Cursor& value) {
       if (name != "rank" && name != "pid" && name != "kind") {
-        fact.fields[name] = fact_value(*value.value());
+        fact.fields[name] = fact_value(tree_of(value.document(), value.value()));
       }
     });
     if (!fact.kind.empty()) {
@@ -185,10 +185,9 @@ void read_facts(const Cursor& in, JobModel& out) {
 /// {"57": "text"}, or a whole file as one string.
 void read_source(const std::string& file, const Cursor& in, JobModel& out) {
   auto& lines = out.sources[file];
-  if (in.value()->is_string()) {
+  if (in.is(PlainValue::Kind::kText)) {
     int number = 0;
-    for (const std::string_view line :
-         base::split(in.value()->get_ref<const std::string&>(), '\n')) {
+    for (const std::string_view line : base::split(in.value().as_text(), '\n')) {
       lines[++number] = std::string(line);
     }
     return;
@@ -261,7 +260,7 @@ void conclude(JobModel& job, std::optional<model::Progress> progress) {
 }  // namespace
 
 base::Result<JobModel> read_capture(std::string_view json_text, const std::string& name) {
-  const json document = TRY(parse_json(json_text, name));
+  const PlainDocument document = TRY(read_json(json_text, name));
   if (auto schema = check_schema(document, name); !schema) {
     return tl::make_unexpected(schema.error());
   }

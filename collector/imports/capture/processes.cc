@@ -2,8 +2,7 @@
 // Processes, threads and frames of ddpdoctor.capture/1 → values.
 #include <algorithm>
 #include <charconv>
-
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "collector/imports/capture/parts.h"
 #include "collector/model/questions.h"
@@ -48,7 +47,7 @@ model::Language read_language(const Cursor& in, const model::Frame& frame) {
 
 /// [["x", "1"]] keeps the order; {"x": "1"} is easier to write.
 void read_locals(const Cursor& in, model::Frame& out) {
-  if (in.present() && in.value()->is_array()) {
+  if (in.is(PlainValue::Kind::kList)) {
     in.each([&out](const Cursor& pair) {
       std::vector<std::string> words = pair.texts();
       if (words.size() != 2) {
@@ -282,7 +281,8 @@ std::vector<Process> read_processes(const Cursor& in) {
   if (!in.charge((ranks.size() - 1) * entries)) {
     return {};
   }
-  std::vector<Process> all(ranks.size(), out);
+  std::vector<Process> all(ranks.size() - 1, out);
+  all.push_back(std::move(out));
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     all[i].rank = ranks[i];
   }

@@ -7,84 +7,77 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "collector/imports/documents/json_text.h"
 
 namespace ddpdoctor::imports {
 namespace {
 
-using nlohmann::json;
+using Kind = PlainValue::Kind;
 
 /// Whole numbers written as 5.0 are accepted up to here; above, a double is not exact.
 constexpr double kMaxExact = 9007199254740992.0;
 
-std::string_view type_of(const json& value) {
-  switch (value.type()) {
-    case json::value_t::object:
+std::string_view type_of(const PlainValue& value) {
+  switch (value.kind) {
+    case Kind::kDict:
       return "an object";
-    case json::value_t::array:
+    case Kind::kList:
       return "a list";
-    case json::value_t::string:
+    case Kind::kText:
       return "a text";
-    case json::value_t::boolean:
+    case Kind::kFlag:
       return "true or false";
-    case json::value_t::number_integer:
-    case json::value_t::number_unsigned:
-    case json::value_t::number_float:
+    case Kind::kWhole:
+    case Kind::kNumber:
       return "a number";
-    case json::value_t::null:
+    case Kind::kNone:
       return "null";
-    case json::value_t::binary:
-    case json::value_t::discarded:
-      break;
+    default:
+      return "something else";
   }
-  return "something else";
 }
 
-std::optional<std::int64_t> as_whole(const json& value) {
-  if (value.is_number_unsigned()) {
-    const auto number = value.get<std::uint64_t>();
-    return number <= INT64_MAX ? std::optional(static_cast<std::int64_t>(number)) : std::nullopt;
-  }
-  if (value.is_number_integer()) {
-    return value.get<std::int64_t>();
-  }
-  if (value.is_number_float()) {
-    const double number = value.get<double>();
-    if (std::isfinite(number) && std::fabs(number) <= kMaxExact && std::trunc(number) == number) {
-      return static_cast<std::int64_t>(number);
-    }
-  }
-  return std::nullopt;
+bool is_number(const PlainValue& value) {
+  return value.is(Kind::kWhole) || value.is(Kind::kNumber);
 }
 
-std::string found(const json& value) {
-  if (value.is_number()) {
-    return value.dump();
+double as_double(const PlainValue& value) {
+  return value.is(Kind::kWhole) ? static_cast<double>(value.whole) : value.number;
+}
+
+std::optional<std::int64_t> as_exact(const PlainValue& value) {
+  if (value.is(Kind::kNumber) && std::isfinite(value.number) &&
+      std::fabs(value.number) <= kMaxExact && std::trunc(value.number) == value.number) {
+    return static_cast<std::int64_t>(value.number);
   }
-  if (value.is_string()) {
-    return fmt::format("\"{}\"",
-                       base::elide(base::printable(value.get_ref<const std::string&>()), 40));
+  return value.as_whole();
+}
+
+std::string found(const PlainDocument& document, const PlainValue& value) {
+  if (is_number(value)) {
+    return tree_of(document, value).dump();
+  }
+  if (value.is(Kind::kText)) {
+    return fmt::format("\"{}\"", base::elide(base::printable(value.as_text()), 40));
   }
   return std::string(type_of(value));
 }
 
 }  // namespace
 
+Cursor::Cursor(const Cursor& parent, const PlainValue* value)
+    : document_(parent.document_),
+      value_(value == nullptr || value->is(Kind::kNone) ? nullptr : value),
+      complaint_(parent.complaint_),
+      parent_(&parent) {}
+
 Cursor Cursor::operator[](std::string_view key) const& {
-  Cursor out;
-  out.complaint_ = complaint_;
-  out.parent_ = this;
-  out.key_ = key;
-  if (value_ == nullptr) {
-    return out;
-  }
-  if (!value_->is_object()) {
+  const bool object = is(Kind::kDict);
+  if (value_ != nullptr && !object) {
     refuse("an object");
-    return out;
   }
-  const auto field = value_->find(std::string(key));
-  if (field != value_->end() && !field->is_null()) {
-    out.value_ = &*field;
-  }
+  Cursor out(*this, object ? document_->find(*value_, key) : nullptr);
+  out.key_ = key;
   return out;
 }
 
@@ -105,26 +98,26 @@ void Cursor::refuse(std::string_view expected) const {
     return;
   }
   const std::string where = path();
-  complaint_->first = base::Error{
-      .what = fmt::format("{}: {} must be {}, not {}", complaint_->file,
-                          where.empty() ? "the document" : where, expected, found(*value_)),
-      .hint = "docs/capture.schema.json describes every field"};
+  complaint_->first = base::Error{.what = fmt::format("{}: {} must be {}, not {}", complaint_->file,
+                                                      where.empty() ? "the document" : where,
+                                                      expected, found(*document_, *value_)),
+                                  .hint = "docs/capture.schema.json describes every field"};
 }
 
 std::optional<std::string> Cursor::text() const {
   if (value_ == nullptr) {
     return std::nullopt;
   }
-  if (!value_->is_string()) {
+  if (!value_->is(Kind::kText)) {
     refuse("a text");
     return std::nullopt;
   }
-  return value_->get_ref<const std::string&>();
+  return std::string(value_->as_text());
 }
 
 std::optional<std::string> Cursor::name() const {
-  if (value_ != nullptr && value_->is_number()) {
-    if (const auto number = as_whole(*value_)) {
+  if (value_ != nullptr && is_number(*value_)) {
+    if (const auto number = as_exact(*value_)) {
       return std::to_string(*number);
     }
   }
@@ -135,29 +128,29 @@ std::optional<double> Cursor::number() const {
   if (value_ == nullptr) {
     return std::nullopt;
   }
-  if (!value_->is_number() || !std::isfinite(value_->get<double>())) {
+  if (!is_number(*value_)) {
     refuse("a number");
     return std::nullopt;
   }
-  return value_->get<double>();
+  return as_double(*value_);
 }
 
 std::optional<bool> Cursor::flag() const {
   if (value_ == nullptr) {
     return std::nullopt;
   }
-  if (!value_->is_boolean()) {
+  if (!value_->is(Kind::kFlag)) {
     refuse("true or false");
     return std::nullopt;
   }
-  return value_->get<bool>();
+  return value_->as_flag();
 }
 
 std::optional<std::int64_t> Cursor::whole(std::int64_t low, std::int64_t high) const {
   if (value_ == nullptr) {
     return std::nullopt;
   }
-  const auto number = as_whole(*value_);
+  const auto number = as_exact(*value_);
   if (!number || *number < low || *number > high) {
     refuse(fmt::format("a whole number from {} to {}", low, high));
     return std::nullopt;
@@ -167,8 +160,8 @@ std::optional<std::int64_t> Cursor::whole(std::int64_t low, std::int64_t high) c
 
 std::vector<std::string> Cursor::texts() const {
   std::vector<std::string> out;
-  if (value_ != nullptr && value_->is_string()) {
-    out.push_back(value_->get_ref<const std::string&>());
+  if (is(Kind::kText)) {
+    out.emplace_back(value_->as_text());
     return out;
   }
   each([&out](const Cursor& element) {
@@ -184,6 +177,7 @@ std::optional<std::vector<std::int64_t>> Cursor::wholes(std::int64_t low, std::i
     return std::nullopt;
   }
   std::vector<std::int64_t> out;
+  out.reserve(is(Kind::kList) ? document_->items(*value_).size() : 0);
   each([&](const Cursor& element) {
     if (const auto one = element.whole(low, high)) {
       out.push_back(*one);
@@ -212,20 +206,18 @@ void Cursor::each(const std::function<void(const Cursor&)>& visit) const {
   if (value_ == nullptr) {
     return;
   }
-  if (!value_->is_array()) {
+  if (!value_->is(Kind::kList)) {
     refuse("a list");
     return;
   }
-  for (std::size_t i = 0; i < value_->size(); ++i) {
-    Cursor element;
-    element.complaint_ = complaint_;
-    element.parent_ = this;
-    element.index_ = i;
-    element.value_ = &(*value_)[i];
-    if (element.value_->is_object() && !element.charge(1)) {
+  std::size_t index = 0;
+  for (const PlainValue& value : document_->items(*value_)) {
+    Cursor element(*this, &value);
+    element.index_ = index++;
+    if (value.is(Kind::kDict) && !element.charge(1)) {
       return;
     }
-    if (!element.value_->is_null()) {
+    if (element.present()) {
       visit(element);
     }
   }
@@ -235,18 +227,16 @@ void Cursor::each_field(const std::function<void(const std::string&, const Curso
   if (value_ == nullptr) {
     return;
   }
-  if (!value_->is_object()) {
+  if (!value_->is(Kind::kDict)) {
     refuse("an object");
     return;
   }
-  for (const auto& [key, value] : value_->items()) {
-    if (!value.is_null()) {
-      Cursor field;
-      field.complaint_ = complaint_;
-      field.parent_ = this;
-      field.key_ = key;
-      field.value_ = &value;
-      visit(key, field);
+  const auto items = document_->items(*value_);
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    Cursor field(*this, &items[i + 1]);
+    field.key_ = items[i].as_text();
+    if (field.present()) {
+      visit(std::string(field.key_), field);
     }
   }
 }

@@ -10,9 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "base/result.h"
+#include "collector/imports/documents/plain_document.h"
 
 namespace ddpdoctor::imports {
 
@@ -27,14 +26,21 @@ struct Complaint {
 /// parent cursor.
 class Cursor {
  public:
-  Cursor(const nlohmann::json& value, Complaint& complaint)
-      : value_(&value), complaint_(&complaint) {}
+  Cursor(const PlainDocument& document, Complaint& complaint)
+      : document_(&document), value_(&document.root), complaint_(&complaint) {}
 
   [[nodiscard]] bool present() const {
     return value_ != nullptr;
   }
-  [[nodiscard]] const nlohmann::json* value() const {
-    return value_;
+  [[nodiscard]] bool is(PlainValue::Kind kind) const {
+    return value_ != nullptr && value_->is(kind);
+  }
+  /// The value itself; only for a field that is present.
+  [[nodiscard]] const PlainValue& value() const {
+    return *value_;
+  }
+  [[nodiscard]] const PlainDocument& document() const {
+    return *document_;
   }
 
   /// A field; null counts as absent. Only for a named cursor, because the field refers to it.
@@ -63,11 +69,13 @@ class Cursor {
   [[nodiscard]] bool charge(std::size_t entries) const;
 
  private:
-  Cursor() = default;
+  /// A part of `parent`; `value` may be nullptr or null.
+  Cursor(const Cursor& parent, const PlainValue* value);
   [[nodiscard]] std::string path() const;
 
-  const nlohmann::json* value_ = nullptr;
-  Complaint* complaint_ = nullptr;
+  const PlainDocument* document_;
+  const PlainValue* value_;
+  Complaint* complaint_;
   const Cursor* parent_ = nullptr;
   std::string_view key_;
   std::size_t index_ = 0;

@@ -10,8 +10,9 @@
 
 namespace ddpdoctor::imports {
 
-/// Reads into `out`, which is cleared first. A truncated text is not refused: `out` contains what
-/// preceded the end, and `out.cut` is set. `name` is the file name for messages.
+/// Reads into `out`, which is cleared first and must not outlive `text`. A truncated text is not
+/// refused: `out` contains what preceded the end, and `out.cut` is set. `name` is the file name for
+/// messages.
 base::Result<void> read_plain_json(std::string_view text, const std::string& name,
                                    PlainDocument& out);
 

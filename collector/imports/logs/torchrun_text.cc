@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
@@ -247,11 +246,11 @@ bool is_error_file(std::string_view head, std::string_view) {
 }
 
 base::Result<model::JobModel> read_error_file(std::string_view bytes, const std::string& path) {
-  const nlohmann::json document = TRY(parse_json(bytes, path));
+  const PlainDocument document = TRY(read_json(bytes, path));
   Complaint complaint{.file = path, .first = {}};
   const Cursor root(document, complaint);
   const Cursor outer = root["message"];
-  const bool nested = outer.present() && outer.value()->is_object();
+  const bool nested = outer.is(PlainValue::Kind::kDict);
   const Cursor about = nested ? outer : root;
   const Cursor message = about["message"];
   const Cursor extra = about["extraInfo"];

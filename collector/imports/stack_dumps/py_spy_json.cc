@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
@@ -121,7 +120,7 @@ base::Result<std::vector<StackDump>> read_py_spy_json(std::string_view text,
   Complaint complaint{.file = name, .first = {}};
   for (text = base::trim(text); text.starts_with('['); text = base::trim(text)) {
     const std::size_t end = end_of_document(text);
-    const nlohmann::json document = TRY(parse_json(text.substr(0, end), name));
+    const PlainDocument document = TRY(read_json(text.substr(0, end), name));
     const Cursor root(document, complaint);
     read_document(root, out);
     text.remove_prefix(end);

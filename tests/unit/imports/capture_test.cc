@@ -238,9 +238,9 @@ TEST(ReadCapture, RefusesBrokenTextWithAPlace) {
   EXPECT_EQ(refusal(R"({"schema":"ddpdoctor.capture/1","observations":[{"time":0.0,"proc)"),
             "hand.json cannot be read: it ends in the middle of the JSON document");
   EXPECT_EQ(refusal("{\"schema\":\"ddpdoctor.capture/1\",\n x}"),
-            "hand.json cannot be read: it is not valid JSON near byte 35 (line 2)");
+            "hand.json cannot be read: it is not valid JSON near byte 34 (line 2)");
   EXPECT_EQ(refusal(R"({"schema":"ddpdoctor.capture/1","collectives":[{"sequence":-1e400}]})"),
-            "hand.json cannot be read: the number -1e400 near byte 65 is too large");
+            "hand.json cannot be read: the number -1e400 near byte 59 is too large");
   EXPECT_NE(refusal(std::string("\x7f\x45\x4c\x46\x00\xff\xfe", 7)).find("not valid JSON"),
             std::string::npos);
 }
