@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/curl.h"
 
+#include <algorithm>
 #include <chrono>
+#include <string>
 #include <thread>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -13,6 +16,18 @@ namespace {
 
 constexpr std::chrono::milliseconds kLimit{15000};
 constexpr std::chrono::milliseconds kTick{20};
+
+/// "curl: (22) The requested URL returned error: 401", or its exit status.
+std::string reason(int wait_status, int errors) {
+  constexpr std::size_t kMost = 4096;
+  std::string text(kMost, '\0');
+  const ssize_t got = ::read(errors, text.data(), text.size());
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  const std::size_t sentence = text.find("curl: (");
+  return sentence != std::string::npos
+             ? nodes::last_line(text.substr(sentence, text.find('\n', sentence) - sentence))
+             : fmt::format("curl: {}", nodes::status_of(wait_status));
+}
 
 }  // namespace
 
@@ -36,8 +51,8 @@ base::Result<void> run_curl(std::string_view option, const std::vector<std::stri
     status = curl->ended();
   }
   if (!status || nodes::status_of(*status) != 0) {
-    return base::failure(fmt::format("{}: the message was not taken (curl: {})", option,
-                                     status ? nodes::status_of(*status) : -1));
+    return base::failure(fmt::format("{}: the message was not taken ({})", option,
+                                     status ? reason(*status, curl->errors()) : "no answer"));
   }
   return {};
 }

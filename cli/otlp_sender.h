@@ -10,15 +10,17 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
+#include "cli/otlp_settings.h"
 
 namespace ddpdoctor::cli {
 
 class OtlpSender {
  public:
-  /// `url` is the receiver's base address, such as http://host:4318.
-  static base::Result<std::unique_ptr<OtlpSender>> to(const std::string& url);
+  static base::Result<std::unique_ptr<OtlpSender>> to(const OtlpSettings& settings);
   OtlpSender(const OtlpSender&) = delete;
   OtlpSender& operator=(const OtlpSender&) = delete;
   OtlpSender(OtlpSender&&) = delete;
@@ -35,11 +37,13 @@ class OtlpSender {
   std::optional<base::Error> complaint();
 
  private:
-  explicit OtlpSender(std::string url);
+  OtlpSender(std::string url, std::vector<std::string> words, base::UniqueFd headers);
   void work();
   void deliver(const std::string& message);
 
   std::string url_;
+  std::vector<std::string> words_;  // of curl
+  base::UniqueFd headers_;          // what only curl may read
   double due_ = 0;
   std::mutex mutex_;
   std::condition_variable news_;

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -101,7 +102,7 @@ class Collect : public Action {
         ->type_name("ADDR");
     app.add_option("--otlp", otlp_url_,
                    "send the same metrics to an OpenTelemetry collector every 10 seconds, by "
-                   "OTLP over HTTP")
+                   "OTLP over HTTP; env = as the variables OTEL_EXPORTER_OTLP_… say")
         ->type_name("URL");
     app.add_flag("--elected", options_.elected)->group("");
     declare_output(app, output_options_);
@@ -126,7 +127,10 @@ class Collect : public Action {
       server_ = TRY(MetricsServer::listen(metrics_));
     }
     if (!otlp_url_.empty()) {
-      otlp_ = TRY(OtlpSender::to(otlp_url_));
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): no code here calls setenv
+      const auto variable = [](const char* name) { return std::getenv(name); };
+      const OtlpSettings settings = TRY(otlp_settings(otlp_url_, variable));
+      otlp_ = TRY(OtlpSender::to(settings));
     }
     options_.job = nats_.job;
     options_.wait = options_.once ? kOnceWait : 0;
