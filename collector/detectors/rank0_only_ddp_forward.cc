@@ -6,6 +6,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/unseen_decision.h"
 
 namespace ddpdoctor::detectors::rank0_only_ddp_forward {
 namespace {
@@ -22,7 +23,9 @@ void tell(const Explanation& explanation, Finding& finding) {
 }
 
 Findings detect(const graph::Examination& examination) {
-  return findings_with(examination, Cause::kRankDdpForward, "rank0-only-ddp-forward", tell);
+  constexpr std::string_view kKind = "rank0-only-ddp-forward";
+  Findings findings = findings_with(examination, Cause::kRankDdpForward, kKind, tell);
+  return findings.empty() ? unseen_findings(examination, kKind) : findings;
 }
 
 constexpr std::string_view kExplanation =

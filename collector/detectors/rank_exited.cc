@@ -74,19 +74,25 @@ int weight_of(program::Dependence dependence) {
                                                     : 2;
 }
 
-/// All waiting ranks are in the rendezvous.
-bool wait_at_the_start(const graph::Examination& examination, const Finding& finding) {
-  return std::all_of(finding.waiting.begin(), finding.waiting.end(), [&](model::Rank rank) {
+/// A waiting rank is in the rendezvous: the exited ranks never reached it. Other ranks may have
+/// passed it, if they need not wait for all.
+const graph::Standing* waits_at_the_start(const graph::Examination& examination,
+                                          const Finding& finding) {
+  for (const model::Rank rank : finding.waiting) {
     const graph::Standing* standing = examination.standing(rank);
-    return standing != nullptr && standing->activity == graph::Activity::kRendezvous;
-  });
+    if (standing != nullptr && standing->activity == graph::Activity::kRendezvous) {
+      return standing;
+    }
+  }
+  return nullptr;
 }
 
 /// It never reached the line where the others wait: it left through an exit before that line.
 std::vector<Location> ways_out(const graph::Examination& examination, const Finding& finding) {
   constexpr std::size_t kEnough = 3;
   std::vector<Location> out;
-  const graph::Standing* waits = examination.standing(finding.waiting.front());
+  const graph::Standing* waits = waits_at_the_start(examination, finding);
+  waits = waits == nullptr ? examination.standing(finding.waiting.front()) : waits;
   if (waits == nullptr) {
     return out;
   }
@@ -325,7 +331,7 @@ Findings detect(const graph::Examination& examination) {
   if (finding.culprits.empty() || finding.waiting.empty() || !still) {
     return {};
   }
-  const bool at_the_start = wait_at_the_start(examination, finding);
+  const bool at_the_start = waits_at_the_start(examination, finding) != nullptr;
   std::vector<Location> ends = recorded_ends(examination.job, finding.culprits);
   if (ends.empty() && (at_the_start || !gone.empty())) {
     ends = ways_out(examination, finding);

@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/port_holder.h"
 #include "collector/detectors/evidence/rendezvous_places.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/vanished.h"
 #include "collector/detectors/evidence/waiting_nodes.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
@@ -33,14 +34,17 @@ model::RankSet ranks_in(const graph::Examination& examination, graph::Activity a
   });
 }
 
-/// A rank in a collective has a complete rendezvous behind it.
-bool somebody_is_past_it(const graph::Examination& examination) {
-  return std::any_of(examination.standings.begin(), examination.standings.end(),
-                     [](const graph::Standing& standing) {
-                       return standing.waits_for_ranks() && standing.activity != kRendezvous &&
-                              standing.activity != kStore;
-                     }) ||
-         !examination.job.collectives.empty();
+/// In a call that they can only make after the rendezvous.
+model::RankSet past_it(const graph::Examination& examination) {
+  return ranks_where(examination, [](const graph::Standing& standing) {
+    return standing.waits_for_ranks() && standing.activity != kRendezvous &&
+           standing.activity != kStore;
+  });
+}
+
+bool is_complete(const graph::Examination& examination) {
+  return !is_rendezvous_open(examination) &&
+         (!past_it(examination).empty() || !examination.job.collectives.empty());
 }
 
 /// LOCAL_WORLD_SIZE is below WORLD_SIZE: the others may be on unobserved nodes.
@@ -152,7 +156,7 @@ Findings detect(const graph::Examination& examination) {
       return apart;
     }
   }
-  if (arrived.empty() || absent.empty() || !still || somebody_is_past_it(examination) ||
+  if (arrived.empty() || absent.empty() || !still || is_complete(examination) ||
       count_differently(examination.job) || stranger_holds_port(examination.job)) {
     return told_by_logs(examination);
   }
@@ -165,9 +169,10 @@ Findings detect(const graph::Examination& examination) {
                                                     : Confidence::kPossible;
   finding.confidence = unless_somebody_acts(examination, finding.confidence);
   add_waiting(examination, finding);
-  const std::size_t world = arrived.size() + absent.size();
+  const model::RankSet came = arrived.united(past_it(examination));
+  const std::size_t world = came.size() + absent.size();
   finding.summary =
-      fmt::format("{} of {} ranks reached the rendezvous; {} {} no process", arrived.size(),
+      fmt::format("{} of {} ranks reached the rendezvous; {} {} no process", came.size(),
                   std::max<std::size_t>(
                       world, static_cast<std::size_t>(examination.job.world_size.value_or(0))),
                   said(absent), has_or_have(absent));
@@ -176,7 +181,7 @@ Findings detect(const graph::Examination& examination) {
        .text = fmt::format("the processes of the job expect {} ranks; no process is {}",
                            examination.job.world_size.value_or(static_cast<int>(world)),
                            said(absent))});
-  add_whereabouts(finding, examination, arrived);
+  add_whereabouts(finding, examination, came);
   const bool one = absent.size() == 1;
   finding.fix = fmt::format(
       "Start {}, or set WORLD_SIZE (--nproc-per-node, --nnodes) to the number of processes. If you "
@@ -192,11 +197,12 @@ const Detector detector{
     .kind = kKind,
     .title = "Not all ranks reached the rendezvous",
     .explanation =
-        R"(What you see: every started rank is in init_process_group (TCPStore, _store_based_barrier) until the timeout.
+        R"(What you see: every started rank is in init_process_group (TCPStore, _store_based_barrier) until the timeout. Over NCCL, rank 0 is
+there, and the others may already be in their first call.
 
 Why: WORLD_SIZE counts more ranks than were started: a node is missing, a process died before it got there, or --nnodes is too large.
 
-How ddpdoctor knows: some ranks of the world size have no process, others are in the rendezvous, and no rank has passed it. Before
+How ddpdoctor knows: some ranks of the world size have no process, others are in the rendezvous, and no call has completed. Before
 torchrun has started ranks: torchrun itself waits for other nodes (--nnodes), or its agents got different --rdzv-id or endpoints. Or
 init_process_group got different addresses or files.
 

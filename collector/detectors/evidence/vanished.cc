@@ -8,6 +8,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -65,13 +66,28 @@ model::RankSet vanished(const graph::Examination& examination) {
                                            standing.activity == graph::Activity::kDdpBackward ||
                                            standing.activity == graph::Activity::kDdpForward;
                                   });
-  if (!joined || !examination.still() || is_claimed_twice(examination.job)) {
+  if (!joined || is_rendezvous_open(examination) || !examination.still() ||
+      is_claimed_twice(examination.job)) {
     return {};
   }
   return ranks_where(examination, [&examination](const graph::Standing& standing) {
     return standing.activity == graph::Activity::kAbsent &&
            (all_wait_past_the_start(examination) || is_waited_for(examination, standing.rank));
   });
+}
+
+bool is_rendezvous_open(const graph::Examination& examination) {
+  const auto& standings = examination.standings;
+  const auto& groups = examination.job.groups;
+  const auto& calls = examination.job.collectives;
+  return std::any_of(groups.begin(), groups.end(), model::is_of_nccl) &&
+         std::any_of(standings.begin(), standings.end(),
+                     [](const graph::Standing& standing) {
+                       return standing.activity == graph::Activity::kRendezvous;
+                     }) &&
+         std::none_of(calls.begin(), calls.end(), [](const model::CollectiveCall& call) {
+           return call.state == model::CallState::kCompleted;
+         });
 }
 
 bool looked_at_all(const model::JobModel& job) {

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/partings/callback_lists.h"
+#include "collector/detectors/partings/callee_origin.h"
 #include "collector/detectors/partings/calls_at.h"
 #include "collector/detectors/partings/wrapping_frames.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -25,8 +26,6 @@ using program::Node;
 using program::NodeKind;
 using program::Origin;
 using program::Source;
-
-constexpr std::size_t kMostOutward = 6;  // frames searched outwards for the origin of the receiver
 
 /// A frame of one side, the function that it calls, and the frames around it.
 struct Step {
@@ -107,50 +106,9 @@ bool makes(const model::JobModel& job, const model::CallSite& function,
   });
 }
 
-/// The origin of the callee. If its receiver is `self`, follows the callers to the call that passed
-/// the object.
-Origin origin_of_callee(const model::JobModel& job, const Step& step, Node call) {
-  Origin found;
-  model::CallSite at = step.at;
-  Path callers = step.callers;
-  for (std::size_t i = 0; call && i < kMostOutward; ++i) {
-    const auto& lines = lines_of(job, at.file);
-    const Node callee = program::without_parentheses(call.field(program::Field::kFunction));
-    const Node object =
-        callee.is(NodeKind::kAttribute) ? callee.field(program::Field::kObject) : Node();
-    for (const Node asked : {callee, object}) {
-      Origin one =
-          asked ? origin_of(job, lines,
-                            {.line = at.line, .text = {}, .condition = asked.one_line()}, callers)
-                : Origin{};
-      if (one.source > found.source) {
-        found = std::move(one);
-      }
-    }
-    if (found.source > Source::kUnknown || !is_of_receiver(lines, at.line, object) ||
-        callers.empty()) {
-      return found;
-    }
-    const model::CallSite inner = at;
-    at = callers.front();
-    callers.erase(callers.begin());
-    call = call_to(job, at, inner);
-  }
-  return found;
-}
-
 void put_choice(const model::JobModel& job, Dispatch& out) {
-  const auto& chain = out.origin.chain;
-  const auto chooses = [](const program::OriginStep& one) { return one.chooses; };
-  auto chose = std::find_if(chain.begin(), chain.end(), chooses);
-  // A table is chosen by its key: use the line that chose the key.
-  while (chose != chain.end() && std::next(chose) != chain.end() && chooses(*std::next(chose))) {
-    ++chose;
-  }
-  if (chose == chain.end() && !chain.empty()) {
-    chose = std::prev(chain.end());
-  }
-  if (chose == chain.end()) {
+  const program::OriginStep* const chose = choosing_step(out.origin);
+  if (chose == nullptr) {
     return;
   }
   const std::string& file = chose->file.empty() ? out.call.file : chose->file;
@@ -327,7 +285,7 @@ std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool
   if ((same_call && !out.by_value) || makes(job, out.other, caller.operation)) {
     return std::nullopt;
   }
-  out.origin = origin_of_callee(job, step, call);
+  out.origin = origin_of_callee(job, step.at, step.callers, call);
   // If memory was read and this call was not, its source alone proves nothing.
   const bool readable = model::facts(job, model::kValueFact).empty() || read == Read::kDiffersNow ||
                         asking.through_library;

@@ -35,7 +35,8 @@ std::optional<Branch> choice_at(const model::JobModel& job, const Path& path,
       continue;
     }
     const std::string function = function_around(lines, line);
-    return Branch{.where = {.file = file, .line = block.line, .function = function},
+    const int tested = block.tested == 0 ? block.line : block.tested;
+    return Branch{.where = {.file = file, .line = tested, .function = function},
                   .condition = block.condition,
                   .on = on,
                   .leads_to_ours = false,

@@ -10,7 +10,7 @@ namespace ddpdoctor::detectors {
 
 /// A call in the source that other ranks must make as well.
 struct Launch {
-  enum class Is { kCollective, kUnshards, kMessage, kNewGroup };
+  enum class Is { kCollective, kUnshards, kMessage, kNewGroup, kDdpForward };
   std::string operation;
   model::CallSite site;
   Is is = Is::kCollective;

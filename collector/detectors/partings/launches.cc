@@ -2,12 +2,15 @@
 #include "collector/detectors/partings/launches.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/history.h"
 #include "collector/graph/launched_call.h"
 #include "collector/model/questions.h"
 #include "collector/program/libraries/libraries.h"
+#include "collector/program/questions/choices.h"
 #include "collector/program/questions/code.h"
 
 namespace ddpdoctor::detectors {
@@ -58,6 +61,23 @@ const program::CallRow* row_of(const Definition& is) {
   return is.kind == Definition::Kind::kLibrary ? program::call_of_name(is.qualified) : nullptr;
 }
 
+/// Some call constructs a module of torch with buffers, or registers one.
+bool makes_buffers(const program::Files& files) {
+  for (const program::File& file : files.all()) {
+    if (file.facts->calls.contains("register_buffer")) {
+      return true;
+    }
+    for (const auto& [name, one] : file.facts->calls) {
+      const std::string dotted = program::dotted_name(one.call.field(Field::kFunction));
+      const Definition is = dotted.empty() ? Definition{} : files.resolve(file, one.scope, dotted);
+      if (is.kind == Definition::Kind::kLibrary && program::has_buffers(is.qualified)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Launches::Launches(const model::JobModel& job)
@@ -65,7 +85,8 @@ Launches::Launches(const model::JobModel& job)
       files_(any_text(job), job.sources),
       slicer_(files_, nullptr),
       objects_(files_),
-      ddp_(graph::wraps_in_ddp(job)) {}
+      ddp_(graph::wraps_in_ddp(job)),
+      buffers_(makes_buffers(files_)) {}
 
 Where Launches::where_in(const program::File& file, std::size_t scope, Node node) {
   return {.file = &file, .scope = scope, .statement = file.facts->index->statement_of(node)};
@@ -97,24 +118,44 @@ std::optional<Launch> Launches::made_by(Node call, const Where& where) const {
       launch.operation = std::string(row->collective);
     }
   }
-  if (launch.operation.empty()) {  // model(x): a wrapper that gathers its sharded parameters
-    const program::Object object = objects_.of(callee, *where.file, where.scope);
-    const program::CallRow* const row = object.kind == program::Object::Kind::kLibrary
-                                            ? program::call_of_member(object.qualified, "forward")
-                                            : nullptr;
-    if (row != nullptr && row->does == program::CallDoes::kUnshards) {
-      launch.operation = std::string(row->collective);
-      launch.is = Launch::Is::kUnshards;
-    }
+  if (launch.operation.empty()) {
+    return of_wrapper(callee, where, std::move(launch));
   }
   if (graph::is_point_to_point(launch.operation)) {
     launch.is = Launch::Is::kMessage;
   }
-  return launch.operation.empty() ? std::nullopt : std::optional(std::move(launch));
+  return launch;
+}
+
+/// model(x): a wrapper that gathers its sharded parameters, or broadcasts the module's buffers.
+std::optional<Launch> Launches::of_wrapper(Node callee, const Where& where, Launch launch) const {
+  for (const program::Object& one : objects_.each_of(callee, *where.file, where.scope)) {
+    const program::CallRow* const row = one.kind == program::Object::Kind::kLibrary
+                                            ? program::call_of_member(one.qualified, "forward")
+                                            : nullptr;
+    const bool unshards = row != nullptr && row->does == program::CallDoes::kUnshards;
+    if (unshards || (row != nullptr && buffers_ && program::is_ddp(one.qualified))) {
+      launch.operation = std::string(row->collective);
+      launch.is = unshards ? Launch::Is::kUnshards : Launch::Is::kDdpForward;
+      return launch;
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<Callee> Launches::callees(Node call, const Where& where) {
   auto found = program::callees_of(call, where, slicer_);
+  const Node callee = program::without_parentheses(call.field(Field::kFunction));
+  if (found.empty() && callee.is(program::NodeKind::kAttribute)) {
+    for (const program::Object& one :
+         objects_.each_of(callee.field(Field::kObject), *where.file, where.scope)) {
+      const auto methods =
+          one.kind == program::Object::Kind::kUser
+              ? program::methods_of(one.user, callee.field(Field::kAttribute).text(), files_)
+              : std::vector<Callee>{};
+      found.insert(found.end(), methods.begin(), methods.end());
+    }
+  }
   std::erase_if(found, [](const Callee& one) {
     return one.file->path == nullptr || !model::is_user_file(*one.file->path);
   });
@@ -151,6 +192,41 @@ const std::vector<Launch>& Launches::of_function(const Callee& callee) {
     }
   }
   return known_[{callee.file, callee.scope}] = std::move(found);
+}
+
+const std::vector<std::string>& Launches::always(const Callee& callee) {
+  const auto [at, fresh] = always_.try_emplace({callee.file, callee.scope});
+  if (!fresh) {
+    return at->second;  // empty while it is being analysed: a recursive call
+  }
+  const program::Behind all = program::behind(*callee.file->text, callee.function(), 0);
+  std::set<std::uint32_t> chosen;
+  for (const program::Choice& choice : all.choices) {
+    for (const Node call : choice.if_taken) {
+      chosen.insert(call.id());
+    }
+    // What is after a loop is reached by its exit alone, but always.
+    for (const Node call :
+         program::loops(choice.decision.kind) ? std::vector<Node>{} : choice.if_not) {
+      chosen.insert(call.id());
+    }
+  }
+  std::vector<std::string> found;
+  for (const program::CallBehind& one : all.calls) {
+    const Where where = where_in(*callee.file, callee.scope, one.call);
+    if (chosen.contains(one.call.id()) || found.size() >= kMostKept) {
+      continue;
+    }
+    if (const auto own = made_by(one.call, where)) {
+      found.push_back(own->operation);
+      continue;
+    }
+    const auto inside = callees(one.call, where);
+    const auto more = inside.size() == 1 ? always(inside.front()) : std::vector<std::string>{};
+    found.insert(found.end(), more.begin(), more.end());
+  }
+  std::sort(found.begin(), found.end());
+  return always_[{callee.file, callee.scope}] = std::move(found);
 }
 
 }  // namespace ddpdoctor::detectors

@@ -32,7 +32,12 @@ class Launches {
   /// one.
   std::optional<Launch> made_by(program::Node call, const program::Where& where) const;
 
-  /// The user's functions that a call runs.
+  /// The launches of a function, in source order.
+  const std::vector<Launch>& of_function(const program::Callee& callee);
+  /// The operations that a function launches on every path through it.
+  const std::vector<std::string>& always(const program::Callee& callee);
+
+  /// The user's functions that a call runs; several if its object may have several classes.
   std::vector<program::Callee> callees(program::Node call, const program::Where& where);
 
   [[nodiscard]] const program::Files& files() const {
@@ -42,14 +47,19 @@ class Launches {
   static program::Where where_in(const program::File& file, std::size_t scope, program::Node node);
 
  private:
-  const std::vector<Launch>& of_function(const program::Callee& callee);
+  using Function = std::pair<const program::File*, std::size_t>;
+
+  [[nodiscard]] std::optional<Launch> of_wrapper(program::Node callee, const program::Where& where,
+                                                 Launch launch) const;
 
   const model::JobModel& job_;
   program::Files files_;
   program::Slicer slicer_;
   program::Objects objects_;
   bool ddp_;
-  std::map<std::pair<const program::File*, std::size_t>, std::vector<Launch>> known_;
+  bool buffers_;  // some module of the job may have buffers
+  std::map<Function, std::vector<Launch>> known_;
+  std::map<Function, std::vector<std::string>> always_;
 };
 
 }  // namespace ddpdoctor::detectors

@@ -2,19 +2,18 @@
 #include "collector/detectors/partings/unseen_candidates.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "collector/detectors/partings/callee_origin.h"
 #include "collector/detectors/partings/launches.h"
-#include "collector/detectors/partings/rank_values.h"
+#include "collector/detectors/partings/unseen_weights.h"
 #include "collector/model/questions.h"
-#include "collector/program/origin/items.h"
 #include "collector/program/origin/origin.h"
 #include "collector/program/questions/choices.h"
-#include "collector/program/questions/contexts.h"
 #include "collector/program/questions/data_ends.h"
-#include "collector/program/questions/deciding.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -30,15 +29,6 @@ constexpr std::size_t kMostFunctions = 300;  // functions analysed for one resul
 const std::vector<program::CallBehind> kNoCalls;
 // Distance added for code inside a call, so that it is further back than the call.
 constexpr int kStepsOfACall = 1000;
-
-bool loops(DecisionKind kind) {
-  return kind == DecisionKind::kFor || kind == DecisionKind::kIterate ||
-         kind == DecisionKind::kWhile;
-}
-
-bool goes_over(DecisionKind kind) {
-  return kind == DecisionKind::kFor || kind == DecisionKind::kIterate;
-}
 
 /// The called operations, sorted.
 std::vector<std::string> operations(const std::vector<Launch>& launches) {
@@ -61,7 +51,7 @@ bool ends_data(const Decision& decision, const program::SourceText& text) {
 class Search {
  public:
   Search(const model::JobModel& job, const graph::Standing& standing, const model::RankSet& ranks)
-      : job_(job), standing_(standing), ranks_(ranks), launches_(job) {}
+      : job_(job), standing_(standing), weights_(job, ranks), launches_(job) {}
 
   std::vector<Candidate> read() {
     const auto& callers = standing_.callers;
@@ -90,15 +80,6 @@ class Search {
   }
 
  private:
-  /// A function on the stack.
-  struct Seat {
-    const File* file = nullptr;
-    std::size_t scope = 0;
-    Path callers{};  // the frames around it
-    program::Behind behind{};
-    bool again = false;
-  };
-
   [[nodiscard]] std::optional<Seat> seat_of(const Path& callers, std::size_t i) {
     const auto& files = launches_.files().all();
     const auto file = std::find_if(files.begin(), files.end(), [&](const File& one) {
@@ -128,14 +109,38 @@ class Search {
     for (const program::CallBehind& one : seat.behind.calls) {
       enter(one.call, seat, distance + one.distance, 0);
     }
+    if (seat.again) {
+      read_earlier_pass(seat, distance + kStepsOfACall);
+    }
+  }
+
+  /// An earlier iteration around it ran the whole function, also what is after the line.
+  void read_earlier_pass(const Seat& seat, int distance) {
+    Seat whole = seat;
+    whole.behind = program::behind(*seat.file->text, seat.file->scopes()[seat.scope], 0);
+    for (const Choice& choice : whole.behind.choices) {
+      const bool before = std::any_of(
+          seat.behind.choices.begin(), seat.behind.choices.end(), [&choice](const Choice& known) {
+            return known.decision.kind == choice.decision.kind &&
+                   known.decision.condition == choice.decision.condition &&
+                   known.decision.line == choice.decision.line;
+          });
+      if (!before) {
+        consider(choice, whole, distance, /*of_stack=*/false);
+      }
+    }
+    for (const program::CallBehind& one : whole.behind.calls) {
+      enter(one.call, whole, distance, 0);
+    }
   }
 
   void enter(Node call, const Seat& from, int distance, int depth) {
     if (depth == kDeepest) {
       return;
     }
-    for (const program::Callee& callee :
-         launches_.callees(call, Launches::where_in(*from.file, from.scope, call))) {
+    const auto callees = launches_.callees(call, Launches::where_in(*from.file, from.scope, call));
+    consider_dispatch(call, from, distance, callees);
+    for (const program::Callee& callee : callees) {
       if (read_.size() > kMostFunctions || !read_.emplace(callee.file, callee.scope).second) {
         continue;
       }
@@ -206,7 +211,7 @@ class Search {
     if (decision.kind == DecisionKind::kAssert) {
       return;
     }
-    const bool loop = loops(decision.kind);
+    const bool loop = program::loops(decision.kind);
     const auto taken = launched(choice.if_taken, seat, loop);
     const auto otherwise =
         loop ? std::vector<Launch>{} : launched(choice.if_not, seat, /*messages=*/false);
@@ -230,145 +235,69 @@ class Search {
       one.after = one.after.known() || !of_stack ? one.after : first_after(seat);
     }
     one.distance = distance + choice.distance;
-    if (!weigh(choice, seat, of_stack, one)) {
-      return;
+    const int first_call = loop ? first_in(choice.if_taken, seat).line : 0;
+    if (weights_.weigh(choice, seat, {.of_stack = of_stack, .first_call = first_call}, one)) {
+      keep(std::move(one));
     }
+  }
+
+  void keep(Candidate one) {
     const auto [known, fresh] = found_.try_emplace({one.where.file, one.where.line}, one);
     if (!fresh && known->second.speaks < one.speaks) {
       known->second = std::move(one);
     }
   }
 
-  /// Returns false if the decision had the same result on all ranks.
-  bool weigh(const Choice& choice, const Seat& seat, bool of_stack, Candidate& one) {
-    const Decision& decision = choice.decision;
-    if (one.ends_loop) {
-      one.speaks = Speaks::kOwnBatches;
-      one.source = program::Source::kData;
-      return true;
-    }
-    if (decision.kind == DecisionKind::kExcept) {
-      one.speaks = Speaks::kException;
-      one.source = program::Source::kException;
-      return true;
-    }
-    const RankValues read = rank_values(job_, one.where, goes_over(decision.kind), ranks_);
-    // No earlier decision had another result.
-    const bool final = of_stack && choice.once && !seat.again;
-    if (read.known && !read.differs() && final) {
-      return false;
-    }
-    const program::Origin origin = origin_of(decision, seat);
-    one.source = origin.source;
-    if (goes_over(decision.kind)) {
-      if (program::has_unlike_steps(*seat.file->text)) {
-        return false;  // Join, no_sync(): made for ranks with different numbers of steps
-      }
-      one.of_batches = is_over_batches(choice, seat);
-      if (!read.differs()) {
-        return weigh_loop(choice, seat, origin, of_stack, one);
+  /// The class of the object, or a table, decides which of these functions a call runs, and one of
+  /// them always launches more than another.
+  void consider_dispatch(Node call, const Seat& seat, int distance,
+                         const std::vector<program::Callee>& callees) {
+    const program::Callee* most = nullptr;
+    std::vector<std::string> more;
+    for (const program::Callee& one : callees) {
+      for (const program::Callee& other : callees) {
+        std::vector<std::string> beyond;
+        const auto& all = launches_.always(one);
+        const auto& theirs = launches_.always(other);
+        std::set_difference(all.begin(), all.end(), theirs.begin(), theirs.end(),
+                            std::back_inserter(beyond));
+        if (beyond.size() > more.size()) {
+          most = &one;
+          more = std::move(beyond);
+        }
       }
     }
-    if (origin.source == program::Source::kUniform &&
-        !(goes_over(decision.kind) && origin.object)) {
-      return false;  // a counter: hosts that ran ahead are at different steps
+    if (most == nullptr) {
+      return;
     }
-    // Values are current ones: for an earlier iteration, or a function that has returned, only what
-    // is equal in every iteration is evidence.
-    const bool as_then = goes_over(decision.kind) || origin.source == program::Source::kRank ||
-                         origin.source == program::Source::kEnvironment ||
-                         (of_stack && ((choice.once && !seat.again) || are_at_one_step(job_)));
-    if (read.differs() && as_then) {
-      // "True" sorts before "False" by length
-      one.differ = read.odd(goes_over(decision.kind) ? one.of_batches : one.inside);
-      one.speaks = Speaks::kValues;
-      return true;
+    const program::Origin origin =
+        origin_of_callee(job_, place(seat, call.line()), seat.callers, call);
+    const program::OriginStep* const chose = choosing_step(origin);
+    const bool rank = origin.source == program::Source::kRank;
+    const auto& inside = launches_.of_function(*most);
+    const auto launch = std::find_if(inside.begin(), inside.end(), [&more](const Launch& one) {
+      return one.operation == more.front() && one.is != Launch::Is::kMessage;
+    });
+    if (chose == nullptr || launch == inside.end() || !(rank || program::is_own(origin.source))) {
+      return;
     }
-    if (origin.source == program::Source::kException && !origin.chain.empty()) {
-      const program::OriginStep& last = origin.chain.back();
-      one.handler = {.file = last.file.empty() ? one.where.file : last.file,
-                     .line = last.line,
-                     .function = {}};
-    }
-    // Whether there is a value, every n-th time: equal, unless its source never is.
-    const bool option = origin.like_an_option && origin.source < program::Source::kQueue;
-    one.speaks = origin.source == program::Source::kRank     ? Speaks::kRank
-                 : program::is_own(origin.source) && !option ? Speaks::kOwn
-                                                             : Speaks::kNothingElse;
-    return one.speaks != Speaks::kNothingElse || origin.source == program::Source::kEnvironment ||
-           origin.source == program::Source::kData;
-  }
-
-  /// Never for a comprehension, which iterates over elements.
-  [[nodiscard]] bool is_over_batches(const Choice& choice, const Seat& seat) {
-    const program::SourceText& text = *seat.file->text;
-    const int loop = choice.decision.line;
-    if (choice.decision.kind != DecisionKind::kFor) {
-      return false;
-    }
-    const program::Node over = choice.decision.condition;
-    if (over.is(program::NodeKind::kCall) &&
-        over.field(program::Field::kFunction).text() == "sorted") {
-      return false;  // items with an order are not batches
-    }
-    const program::Items items = program::items_of(text, loop, job_.sources);
-    return items == program::Items::kBatches ||
-           (items == program::Items::kUnknown &&
-            !program::reduces_each(text, loop, first_in(choice.if_taken, seat).line, job_.sources));
-  }
-
-  /// The rank's share of a collection: `data[rank::world]`, `batches(rank)`.
-  [[nodiscard]] bool rests_on_rank(const program::Origin& origin, const Seat& seat) const {
-    if (origin.source == program::Source::kRank || origin.chain.empty()) {
-      return origin.source == program::Source::kRank;
-    }
-    const program::OriginStep& last = origin.chain.back();
-    const auto source = job_.sources.find(last.file);
-    const program::SourceText& text =
-        source == job_.sources.end() ? *seat.file->text : source->second;
-    return program::origin_of(last.text, {.text = &text, .line = last.line}, job_.sources).source ==
-           program::Source::kRank;
-  }
-
-  /// Not computed from batches: a loop may be over them for as long as they are equal in number.
-  static bool is_own_state(program::Source source) {
-    return source >= program::Source::kException && source != program::Source::kRank;
-  }
-
-  bool weigh_loop(const Choice& choice, const Seat& seat, const program::Origin& origin,
-                  bool of_stack, Candidate& one) const {
-    if (origin.source == program::Source::kUniform && !origin.object) {
-      return false;
-    }
-    const bool own = origin.source == program::Source::kRank || program::is_own(origin.source);
-    if (!one.of_batches && own) {
-      one.speaks = origin.source == program::Source::kRank ? Speaks::kRank : Speaks::kOwn;
-      return true;
-    }
-    // A loop over batches that all ranks are in has ended for some only if it is begun again.
-    const bool again = !choice.once || seat.again;
-    const bool begun_again = again && (rests_on_rank(origin, seat) || is_own_state(origin.source));
-    one.speaks = Speaks::kOwnBatches;
-    return !of_stack || !choice.led_here || begun_again;
-  }
-
-  [[nodiscard]] program::Origin origin_of(const Decision& decision, const Seat& seat) const {
-    program::CallString frames;
-    for (const model::CallSite& site : seat.callers) {
-      const auto source = job_.sources.find(site.file);
-      frames.push_back({.text = source == job_.sources.end() ? nullptr : &source->second,
-                        .function = site.function,
-                        .line = site.line});
-    }
-    return program::origin_of(
-        decision.text,
-        {.text = seat.file->text, .line = decision.condition.line(), .callers = &frames},
-        job_.sources);
+    keep({.kind = DecisionKind::kTernary,
+          .where = {.file = chose->file.empty() ? *seat.file->path : chose->file,
+                    .line = chose->line,
+                    .function = {}},
+          .condition = chose->text,
+          .call = launch->site,
+          .operation = launch->operation,
+          .is = launch->is,
+          .dispatches = true,
+          .speaks = rank ? Speaks::kRank : Speaks::kOwn,
+          .source = origin.source,
+          .distance = distance});
   }
 
   const model::JobModel& job_;
   const graph::Standing& standing_;
-  const model::RankSet& ranks_;
+  Weights weights_;
   Launches launches_;
   std::set<std::pair<const File*, std::size_t>> read_;
   std::map<std::pair<std::string, int>, Candidate> found_;
@@ -377,7 +306,7 @@ class Search {
 }  // namespace
 
 bool Candidate::is_loop() const {
-  return loops(kind);
+  return program::loops(kind);
 }
 
 std::vector<Candidate> candidates_behind(const model::JobModel& job,

@@ -32,7 +32,9 @@ struct Candidate {
   model::CallSite call;   // the collective that one branch launches
   std::string operation;
   Launch::Is is = Launch::Is::kCollective;
-  bool inside = true;         // true: launched if the test holds; otherwise if it does not
+  bool inside = true;  // true: launched if the test holds; otherwise if it does not
+  // It chooses the function that a call runs; which outcome launches is unknown.
+  bool dispatches = false;
   bool skips = false;         // a test in a loop that skips the rest of an iteration
   bool of_batches = false;    // a loop over batches or numbers, not over elements
   bool ends_loop = false;     // no more batches: the loop around it ends

@@ -15,6 +15,7 @@
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
 #include "collector/graph/launched_call.h"
+#include "collector/program/origin/items.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/exits.h"
 #include "collector/program/questions/feedback.h"
@@ -40,6 +41,15 @@ bool ends_generation(const model::JobModel& job, const Candidate& one) {
                      [&one](const program::Block& exit) { return exit.line == one.where.line; });
 }
 
+/// The choice is made for each element of a loop that is as long on every rank.
+bool is_for_each_element(const model::JobModel& job, const Candidate& one) {
+  const program::SourceText& lines = lines_of(job, one.call.file);
+  const auto loop =
+      one.where.file == one.call.file ? program::loop_around(lines, one.where.line) : std::nullopt;
+  return loop && loop->kind == program::BlockKind::kFor &&
+         program::items_of(lines, loop->line, job.sources) == program::Items::kElements;
+}
+
 std::string_view kind_of(const model::JobModel& job, const Candidate& one) {
   if (one.is == Launch::Is::kMessage) {
     return "p2p-deadlock";
@@ -50,11 +60,17 @@ std::string_view kind_of(const model::JobModel& job, const Candidate& one) {
   if (one.is == Launch::Is::kNewGroup && !one.is_loop()) {
     return "new-group-subset";
   }
+  if (one.is == Launch::Is::kDdpForward && one.source == program::Source::kRank) {
+    return "rank0-only-ddp-forward";
+  }
   if (one.speaks == Speaks::kOwnBatches || one.of_batches) {
     return "uneven-inputs";
   }
   if (one.kind == DecisionKind::kFor || one.kind == DecisionKind::kIterate ||
       one.kind == DecisionKind::kFilter) {
+    return "collective-count";
+  }
+  if (is_for_each_element(job, one)) {
     return "collective-count";
   }
   return one.source == program::Source::kRank ? "rank-conditional-collective" : "divergent-branch";
@@ -132,7 +148,7 @@ std::optional<UnseenDecision> choose(const graph::Examination& examination) {
 /// would not have been separated by their number.
 std::optional<bool> holds_on(const Candidate& one, model::Rank rank) {
   std::optional<bool> found;
-  if (one.source != program::Source::kRank || one.is_loop()) {
+  if (one.source != program::Source::kRank || one.is_loop() || one.dispatches) {
     return found;
   }
   for (const std::string& operand : program::operands_of(one.condition)) {
@@ -170,7 +186,12 @@ model::RankSet odd_ranks(const Candidate& one, const model::RankSet& all) {
 std::string summary_of(const UnseenDecision& unseen, const model::RankSet& odd) {
   const Candidate& one = unseen.decision;
   const std::string who = odd.empty() ? "some ranks" : said(odd);
-  const std::string call = fmt::format("{} ({})", one.operation, line_of(one.call));
+  const bool forward = one.is == Launch::Is::kDdpForward;
+  const std::string call =
+      forward
+          ? fmt::format("the forward of DistributedDataParallel ({}), which broadcasts buffers,",
+                        line_of(one.call))
+          : fmt::format("{} ({})", one.operation, line_of(one.call));
   const bool surely = one.speaks == Speaks::kValues;
   if (unseen.kind == "unused-parameters") {
     return fmt::format(
@@ -211,6 +232,13 @@ std::string unseen_fix(const UnseenDecision& unseen) {
   constexpr std::string_view kRecord =
       "Start the job with `ddpdoctor run -- …` to record which rank called what.";
   const std::string condition = base::elide(one.condition, kLongest);
+  if (one.is == Launch::Is::kDdpForward) {
+    return fmt::format("Call model.module(...) instead of model(...) ({}), or on every rank. {}",
+                       line_of(one.call), kRecord);
+  }
+  if (one.dispatches) {
+    return fmt::format("Call {} on every rank. {}", one.operation, kRecord);
+  }
   if (unseen.kind == "unused-parameters") {
     return fmt::format("{} {}", kFindUnused, kRecord);
   }

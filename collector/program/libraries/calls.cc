@@ -248,6 +248,15 @@ bool ends_trainers_loop(std::string_view attribute) {
                      [&](const EndsLoopRow& row) { return row.name == attribute; });
 }
 
+bool has_buffers(std::string_view qualified) {
+  constexpr std::array<std::string_view, 7> kClasses = {
+      "BatchNorm1d",     "BatchNorm2d",     "BatchNorm3d",  "LazyBatchNorm1d",
+      "LazyBatchNorm2d", "LazyBatchNorm3d", "SyncBatchNorm"};
+  const std::size_t dot = qualified.rfind('.');
+  return dot != qualified.npos && lies_in(qualified, "torch.nn") &&
+         std::find(kClasses.begin(), kClasses.end(), qualified.substr(dot + 1)) != kClasses.end();
+}
+
 bool keeps_results(std::string_view qualified) {
   constexpr std::array<std::string_view, 6> kCaches = {
       "functools.lru_cache", "functools.cache",         "functools.cached_property",

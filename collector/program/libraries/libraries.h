@@ -132,6 +132,8 @@ const CallRow* call_of_context(std::string_view name);
 
 /// torch's DistributedDataParallel, by the qualified name of the class.
 bool is_ddp(std::string_view qualified);
+/// A class of torch whose instances have buffers, which DDP's forward broadcasts.
+bool has_buffers(std::string_view qualified);
 /// A method or function with this name calls broadcast itself; DDP's forward does not count.
 bool broadcasts(std::string_view name);
 

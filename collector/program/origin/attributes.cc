@@ -73,6 +73,21 @@ Definition Slicer::class_of_value(Node node, const Where& where, int depth) {
   return {};
 }
 
+namespace {
+
+/// Some class of the user has this attribute or method.
+bool is_defined_by_user(const Files& files, std::string_view name) {
+  return std::any_of(files.all().begin(), files.all().end(), [name](const File& file) {
+    const auto [first, last] = file.facts->attributes.equal_range(name);
+    return file.facts->functions.contains(name) || std::any_of(first, last, [](const auto& one) {
+             const std::string& target = one.second.binding.target;
+             return target.starts_with("self.") || target.find('.') == std::string::npos;
+           });
+  });
+}
+
+}  // namespace
+
 Origin Slicer::attribute(Node node, const Where& where) {
   const Node object = node.field(Field::kObject);
   const std::string_view name = node.field(Field::kAttribute).text();
@@ -104,6 +119,14 @@ Origin Slicer::attribute(Node node, const Where& where) {
     out = stronger(std::move(out), put_in_place(name, where));
   } else if (found && owner.kind == Definition::Kind::kClass) {
     out = stronger(std::move(out), set_from_outside(owner, name, where));
+  }
+  // The program only writes to it: the library that defines it does so, too.
+  const SourceRow* const of_library =
+      found && owner.kind != Definition::Kind::kClass && !is_defined_by_user(files_, name)
+          ? source_of_attribute(name)
+          : nullptr;
+  if (of_library != nullptr) {
+    out = stronger(std::move(out), of_row(*of_library, true));
   }
   if (found) {
     if (out.source != Source::kUniform) {

@@ -105,7 +105,8 @@ Origin Slicer::builtin(std::string_view name, Node node, const Where& where, boo
     Origin out = arguments(node, where);
     out.number = false;
     out.object = false;
-    out.source = out.source == Source::kData ? Source::kLength : out.source;
+    const bool has_items = out.source == Source::kData || out.source == Source::kRandom;
+    out.source = has_items ? Source::kLength : out.source;
     return out;
   }
   if (name == "getattr" && given.size() >= 2 && !string_text(given[1]).empty()) {

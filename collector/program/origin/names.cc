@@ -258,7 +258,8 @@ Origin Slicer::iterated(const Binding& binding, const Where& where) {
   if (counts && is_first_target(binding.node)) {
     return of(Source::kUniform);
   }
-  Origin out = evaluate(over, where);
+  auto items = over.is(NodeKind::kCall) ? yielded(over, where) : std::nullopt;
+  Origin out = items ? std::move(*items) : evaluate(over, where);
   const bool range = callee.is(NodeKind::kName) && callee.text() == "range";
   if (range && out.source != Source::kRank) {
     // An iteration number is equal on all ranks, whatever the number of iterations.

@@ -68,6 +68,29 @@ Node annotation_of(const Scope& function, std::size_t index) {
   return {};
 }
 
+/// Adds an object, or all that it may be, unless one of its class is there.
+void add_object(Object object, std::vector<Object>& out) {
+  if (object.kind == Kind::kSeveral) {
+    for (Object& one : object.either) {
+      add_object(std::move(one), out);
+    }
+    return;
+  }
+  const bool known = object.kind == Kind::kLibrary || object.kind == Kind::kUser;
+  const auto alike = [&object](const Object& other) { return is_same_class(object, other); };
+  if (known && std::none_of(out.begin(), out.end(), alike)) {
+    out.push_back(std::move(object));
+  }
+}
+
+/// Two objects of different classes, or of which one is unknown.
+Object one_of(Object a, Object b) {
+  Object out{.kind = Kind::kSeveral};
+  add_object(std::move(a), out.either);
+  add_object(std::move(b), out.either);
+  return out.either.empty() ? Object{} : out;
+}
+
 }  // namespace
 
 Object of_library(std::string qualified, Node made) {
@@ -95,8 +118,9 @@ Object joined(Object a, Object b) {
   if (a.kind == Kind::kAbsent || b.kind == Kind::kAbsent) {
     return a.kind == Kind::kAbsent ? b : a;
   }
-  if (a.kind == Kind::kUnknown || b.kind == Kind::kUnknown || !is_same_class(a, b)) {
-    return {};
+  const bool several = a.kind == Kind::kSeveral || b.kind == Kind::kSeveral;
+  if (several || a.kind == Kind::kUnknown || b.kind == Kind::kUnknown || !is_same_class(a, b)) {
+    return one_of(std::move(a), std::move(b));
   }
   a.made = a.made == b.made ? a.made : Node();
   return a;
@@ -104,7 +128,13 @@ Object joined(Object a, Object b) {
 
 Object Objects::of(Node expression, const File& file, std::size_t scope) const {
   Object out = find(expression, {.file = &file, .scope = scope});
-  return out.kind == Kind::kAbsent ? Object{} : out;
+  return out.kind == Kind::kAbsent || out.kind == Kind::kSeveral ? Object{} : out;
+}
+
+std::vector<Object> Objects::each_of(Node expression, const File& file, std::size_t scope) const {
+  std::vector<Object> out;
+  add_object(find(expression, {.file = &file, .scope = scope}), out);
+  return out;
 }
 
 Object Objects::in_library(std::string_view qualified) {
@@ -187,6 +217,15 @@ Object Objects::called(Node call, Place at) const {
   if (callee.is(NodeKind::kName)) {
     return is.kind == Definition::Kind::kUnknown ? of_builtin(dotted, call) : Object{};
   }
+  std::vector<Definition> classes;
+  add_classes(callee, at, classes);
+  if (!classes.empty()) {
+    Object out = no_object();
+    for (const Definition& one : classes) {
+      out = joined(std::move(out), {.kind = Kind::kUser, .user = one, .made = call});
+    }
+    return out;
+  }
   const Object owner =
       callee.is(NodeKind::kAttribute) ? find(callee.field(Field::kObject), at) : Object{};
   if (owner.kind == Kind::kLibrary) {
@@ -195,6 +234,42 @@ Object Objects::called(Node call, Place at) const {
   const auto found =
       owner.kind == Kind::kUser ? methods_of(owner.user, method, files_) : std::vector<Callee>{};
   return found.empty() ? Object{} : returned(*found.front().file, found.front().scope, at);
+}
+
+void Objects::add_classes(Node node, Place at, std::vector<Definition>& out) const {
+  node = without_parentheses(node);
+  if (!node || ++at.depth > kDeepestObject) {
+    return;
+  }
+  if (node.is(NodeKind::kConditional)) {
+    for (const std::size_t i : {0U, 2U}) {
+      const auto parts = node.children();
+      add_classes(parts.size() == 3 ? parts[i] : Node(), at, out);
+    }
+  } else if (node.is(NodeKind::kSubscript) && !at.item) {
+    at.item = true;
+    add_classes(node.field(Field::kValue), at, out);
+  } else if (at.item && !literal_class(node).empty()) {
+    at.item = false;
+    for (const Node item : items_in(node)) {
+      add_classes(item, at, out);
+    }
+  } else if (const std::string dotted = dotted_name(node); !dotted.empty()) {
+    const Definition is = files_.resolve(*at.file, at.scope, dotted);
+    if (is.kind == Definition::Kind::kClass && !at.item) {
+      out.push_back(is);
+    }
+    if (is.kind != Definition::Kind::kVariable) {
+      return;
+    }
+    at.file = is.file;
+    at.scope = is.scope;
+    for (const Binding& binding : is.file->facts->of_scope[is.scope]) {
+      if (binding.target == is.name && binding.kind == BindingKind::kAssign && !binding.unpacked) {
+        add_classes(binding.value, at, out);
+      }
+    }
+  }
 }
 
 Object Objects::returned(const File& file, std::size_t scope, Place at) const {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The class of the object that an expression stands for, and the call that constructs it: by its
 // assignments, the attributes that its class sets, annotations, returns of functions, and what
-// callers pass. All places that give it a value must agree; otherwise the class is unknown.
+// callers pass. All places that give it a value must agree; otherwise the class is unknown, and
+// the objects that it may be are known one by one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collector/program/libraries/methods.h"
 #include "collector/program/origin/definitions.h"
@@ -21,12 +23,14 @@ struct Object {
     kAbsent,   // Python's None, or no value at all
     kLibrary,  // `qualified` is what constructs it: "queue.Queue", "concurrent.futures.submit"
     kUser,     // `user` is its class
+    kSeveral,  // one of `either`, or an unknown one; only while it is searched for
   };
   Kind kind = Kind::kUnknown;
   std::string qualified{};
   std::string_view owner{};  // its class in the library table; empty: that has no row for it
   Definition user{};
   Node made{};  // the call that constructs it; no node: unknown, or several
+  std::vector<Object> either{};
 };
 
 inline Object no_object() {
@@ -47,6 +51,10 @@ class Objects {
 
   /// The object of an expression that runs in a scope of a file.
   [[nodiscard]] Object of(Node expression, const File& file, std::size_t scope) const;
+  /// The objects that it may stand for, of different classes; the places that give it a value may
+  /// also give it others.
+  [[nodiscard]] std::vector<Object> each_of(Node expression, const File& file,
+                                            std::size_t scope) const;
   /// The object through which a method of the library is reached: "os.environ" of
   /// "os.environ.get". `qualified` is the method's.
   [[nodiscard]] static Object in_library(std::string_view qualified);
@@ -63,6 +71,8 @@ class Objects {
 
   [[nodiscard]] Object find(Node node, Place at) const;
   [[nodiscard]] Object called(Node call, Place at) const;
+  /// The classes that an expression may stand for: `CLASSES[role]`, `Fast if quick else Plain`.
+  void add_classes(Node node, Place at, std::vector<Definition>& out) const;
   [[nodiscard]] Object returned(const File& file, std::size_t scope, Place at) const;
   [[nodiscard]] Object variable(const Definition& is, Place at) const;
   [[nodiscard]] Object parameter(const Definition& is, std::size_t index, Place at) const;

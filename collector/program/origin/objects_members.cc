@@ -118,6 +118,7 @@ Object Objects::bound(const Binding& binding, Place at) const {
   Object value = binding.value ? find(binding.value, at) : no_object();
   const bool says = typed.kind == Kind::kUser || !typed.owner.empty();
   const bool unclear = value.kind == Kind::kAbsent || value.kind == Kind::kUnknown ||
+                       value.kind == Kind::kSeveral ||
                        (value.kind == Kind::kLibrary && value.owner.empty());
   if (says && unclear) {
     return typed;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -70,6 +71,8 @@ class Slicer {
   Origin variable(const File& file, std::size_t scope, std::string_view name, const Where& where);
   Origin bound(const Binding& binding, const File& file, std::size_t scope, const Where& where);
   Origin iterated(const Binding& binding, const Where& where);
+  /// What the user's generator that a call runs yields; nothing if it runs no generator.
+  std::optional<Origin> yielded(Node call, const Where& where);
   Origin attribute(Node node, const Where& where);
   Origin member(const Definition& of, std::string_view name, Node node, const Where& where,
                 bool& found);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/program/origin/yields.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
 #include "collector/program/origin/callees.h"
 #include "collector/program/origin/iterable.h"
+#include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {
 namespace {
@@ -60,7 +62,57 @@ std::vector<Yield> yields_of(const Callee& generator) {
   return out;
 }
 
+void add_yielded(Node node, std::vector<Node>& out) {
+  for (const Node child : node.children()) {
+    if (child.is(NodeKind::kYield) && child.first_child()) {
+      out.push_back(child.first_child());
+    }
+    if (!child.is(NodeKind::kLambda) && !child.is(NodeKind::kGenerator)) {
+      add_yielded(child, out);
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<Node> yielded_by(const File& file, const Scope& function) {
+  std::vector<Node> out;
+  const SourceIndex& index = *file.facts->index;
+  for (const std::size_t at : index.statements_of(function)) {
+    if (is_simple_statement(index.statements()[at].node.kind())) {
+      add_yielded(index.statements()[at].node, out);
+    }
+  }
+  out.resize(std::min(out.size(), kMostYields));
+  return out;
+}
+
+std::optional<Origin> Slicer::yielded(Node call, const Where& where) {
+  const auto generator = only_generator(callees_of(call, where, *this));
+  const Key key{generator ? generator->file : nullptr, generator ? generator->scope : 0, "yield"};
+  if (!generator || !enter(key)) {
+    return std::nullopt;
+  }
+  const Activation activation{
+      .call = call, .scope = generator->scope, .file = generator->file, .caller = where};
+  // Even if its source shows no more: the generator decides it.
+  Origin out = unknown(generator->function().name);
+  for (const Node value : yielded_by(*generator->file, generator->function())) {
+    const Where inside{.file = generator->file,
+                       .scope = generator->scope,
+                       .statement = generator->file->facts->index->statement_of(value),
+                       .activation = &activation,
+                       .depth = where.depth};
+    Origin one = evaluate(value, inside);
+    one.number = false;
+    if (one.source != Source::kUniform) {
+      add_step(one, *generator->file, value);
+    }
+    out = stronger(std::move(out), std::move(one));
+  }
+  leave(key);
+  return out;
+}
 
 std::vector<Yield> yields_behind(const SourceText& text, int line, const Sources& sources) {
   const auto behind = [](const Files&, Slicer& slicer, Node iterable, const Where& where) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "collector/program/origin/definitions.h"
 #include "collector/program/origin/origin.h"
 
 namespace ddpdoctor::program {
@@ -21,5 +22,8 @@ struct Yield {
 /// `Stream(path)` with a generator as `__iter__`, also inside `enumerate` or `tqdm`. Empty if the
 /// iterable is not a generator of the user, or if several functions may run.
 std::vector<Yield> yields_behind(const SourceText& text, int line, const Sources& sources);
+
+/// The expressions that a generator function yields.
+std::vector<Node> yielded_by(const File& file, const Scope& function);
 
 }  // namespace ddpdoctor::program

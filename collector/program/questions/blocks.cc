@@ -63,6 +63,8 @@ Block block_of(const Code& code, std::size_t header) {
   out.line = statement.line;
   out.indent = statement.node.indent();
   out.text = code.header_text(header);
+  const std::size_t before = out.kind == BlockKind::kElse ? code.link_before(header) : kNone;
+  out.tested = before == kNone ? 0 : code[before].line;
   out.condition =
       out.kind == BlockKind::kElse ? chain_condition(code, header) : code.header_expression(header);
   return out;

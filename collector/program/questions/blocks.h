@@ -32,6 +32,7 @@ enum class BlockKind {
 struct Block {
   BlockKind kind = BlockKind::kIf;
   int line = 0;
+  int tested = 0;  // for `else`: the line of the test before it; 0: its own line
   int indent = 0;
   std::string text;  // the header as written, joined over continuation lines, without the colon
   // The tested, iterated or entered expression ("rank == 0"); for `else`, that of its `if`.

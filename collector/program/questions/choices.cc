@@ -275,6 +275,11 @@ class Reader {
 
 }  // namespace
 
+bool loops(DecisionKind kind) {
+  return kind == DecisionKind::kFor || kind == DecisionKind::kIterate ||
+         kind == DecisionKind::kWhile;
+}
+
 Behind behind(const SourceText& text, const Scope& scope, int line) {
   const FlowGraph& graph = flow_of(text, scope).graph;
   if (graph.points().size() > kMostPoints) {

@@ -10,6 +10,9 @@
 
 namespace ddpdoctor::program {
 
+/// The decision repeats a loop or leaves it.
+bool loops(DecisionKind kind);
+
 /// One choice; calls that both outcomes make are omitted.
 struct Choice {
   Decision decision;             // for kExcept: whether an exception is caught there

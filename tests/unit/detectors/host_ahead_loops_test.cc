@@ -151,5 +151,120 @@ TEST(HostAheadInLoops, EachRankMayDecideWhichBackwardReducesItsGradients) {
   EXPECT_EQ(findings[0].locations.at(0).line, 14);
 }
 
+/// All ranks are in the barrier of main(), after rank 0 evaluated the DDP-wrapped `network`.
+Findings evaluated(const std::string& network, const std::string& by) {
+  return asked("rank0-only-ddp-forward",
+               spinning_in("from torch.nn.parallel import DistributedDataParallel as DDP\n"
+                           "def evaluate(model):\n"
+                           "    return model(torch.randn(4))\n"
+                           "def main():\n"
+                           "    model = DDP(" +
+                               network +
+                               ")\n"
+                               "    for step in range(100):\n"
+                               "        model(torch.randn(4)).backward()\n"
+                               "        if dist.get_rank() == 0:\n"
+                               "            evaluate(" +
+                               by +
+                               ")\n"
+                               "        dist.barrier()\n",
+                           "main", "dist.barrier()", "py:<module>@/srv/train.py:20")
+                   .build());
+}
+
+TEST(HostAheadInLoops, TheForwardOfOneRankBroadcastsTheBuffersOfTheModel) {
+  for (const char* by : {"model", "model.module if fast else model"}) {
+    const Findings findings = evaluated("torch.nn.BatchNorm1d(4)", by);
+    ASSERT_EQ(findings.size(), 1U) << by;
+    EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+    EXPECT_EQ(findings[0].locations.at(0).line, 5);
+  }
+  EXPECT_TRUE(evaluated("torch.nn.BatchNorm1d(4)", "model.module").empty());
+  EXPECT_TRUE(evaluated("torch.nn.Linear(4, 1)", "model").empty()) << "it has no buffers";
+}
+
+/// A table gives the rank its class; both classes have close(), which step() calls at its end.
+Findings by_class(const std::string& role, const std::string& closes) {
+  return asked("rank-conditional-collective",
+               spinning_in("class Plain:\n"
+                           "    def step(self):\n"
+                           "        dist.all_reduce(self.x)\n"
+                           "        self.close()\n"
+                           "    def close(self):\n"
+                           "        " +
+                               closes +
+                               "\n"
+                               "class Keeper(Plain):\n"
+                               "    def close(self):\n"
+                               "        dist.all_gather(self.all, self.x)\n"
+                               "KINDS = {'keep': Keeper, 'plain': Plain}\n"
+                               "def main():\n"
+                               "    part = KINDS[" +
+                               role +
+                               "]()\n"
+                               "    while True:\n"
+                               "        part.step()\n",
+                           "Plain.step", "dist.all_reduce", "py:main@/srv/train.py:16")
+                   .build());
+}
+
+TEST(HostAheadInLoops, TheClassThatEachRankChoseRanAnotherMethodInAnEarlierIteration) {
+  const std::string by_rank = "'keep' if dist.get_rank() == 0 else 'plain'";
+  const Findings findings = by_class(by_rank, "pass");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].locations.at(0).line, 11);
+  EXPECT_EQ(findings[0].locations.at(1).line, 14);
+  EXPECT_TRUE(by_class(by_rank, "dist.all_gather(self.all, self.x)").empty()) << "the same calls";
+  EXPECT_TRUE(by_class("'keep'", "pass").empty()) << "the same class on every rank";
+}
+
+TEST(HostAheadInLoops, WhetherAParameterHasAGradientMayDifferAndCountsItsCalls) {
+  const Findings findings = asked(
+      "collective-count", spinning_in("def main(model):\n"
+                                      "    while True:\n"
+                                      "        for p in model.parameters():\n"
+                                      "            if p.grad is not None or every:\n"
+                                      "                dist.all_reduce(p.grad)\n"
+                                      "                p.grad = p.grad / 2\n"
+                                      "        dist.barrier()\n",
+                                      "main", "dist.barrier()", "py:<module>@/srv/train.py:20")
+                              .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].locations.at(0).line, 7);
+}
+
+TEST(HostAheadInLoops, AContextMayReduceByWhatTheBatchesOfTheRankHold) {
+  const Findings findings =
+      asked("divergent-branch",
+            spinning_in("from torch.nn.parallel import DistributedDataParallel as DDP\n"
+                        "import contextlib\n"
+                        "class Budget:\n"
+                        "    @contextlib.contextmanager\n"
+                        "    def __call__(self, part):\n"
+                        "        self.seen += len(part)\n"
+                        "        if self.seen > 12:\n"
+                        "            yield\n"
+                        "        else:\n"
+                        "            with self.net.no_sync():\n"
+                        "                yield\n"
+                        "def parts(count):\n"
+                        "    for number in range(count):\n"
+                        "        yield torch.randn(number, 4)\n"
+                        "def main():\n"
+                        "    net = DDP(torch.nn.Linear(4, 1))\n"
+                        "    budget = Budget(net)\n"
+                        "    for part in parts(60):\n"
+                        "        with budget(part):\n"
+                        "            net(part).sum().backward()\n"
+                        "    dist.barrier()\n",
+                        "main", "dist.barrier()", "py:<module>@/srv/train.py:30")
+                .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].locations.at(0).line, 9) << "the test, not the `else`";
+  EXPECT_NE(findings[0].summary.find("how much data"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

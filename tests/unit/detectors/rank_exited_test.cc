@@ -127,6 +127,19 @@ TEST(RankExited, NamesTheWayOutThatARankTookBeforeTheRendezvous) {
   EXPECT_EQ(findings[0].locations[2].line, 6);
 }
 
+TEST(RankExited, NamesTheWayOutWhereOneRankStillWaitsForAll) {
+  const auto findings = asked("rank-exited", job()
+                                                 .ranks(3)
+                                                 .source("/srv/train.py", kMain)
+                                                 .stack(0, kInBarrier)
+                                                 .stack(2, kInRendezvous)
+                                                 .exited(1, 0)
+                                                 .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations.at(0).line, 5);
+  EXPECT_NE(findings[0].summary.find("before the rendezvous"), std::string::npos);
+}
+
 TEST(RankExited, PrefersTheLineThatWasSeen) {
   const auto findings = asked("rank-exited", job()
                                                  .ranks(3)

@@ -133,6 +133,19 @@ TEST(RendezvousIncomplete, IsSilentWhenOthersAreInACollective) {
           .empty());
 }
 
+TEST(RendezvousIncomplete, IsOpenOverNcclWhileOneRankWaitsForAll) {
+  JobBuilder builder = job();
+  builder.ranks(4).backend("nccl").stack({1, 2}, kInBarrier).stack(0, kInInit).absent(3);
+  const auto findings = asked(kKind, builder.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({3}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1, 2}));
+  EXPECT_NE(findings[0].summary.find("3 of 4 ranks"), std::string::npos);
+  EXPECT_TRUE(asked("dead-rank", builder.build()).empty());
+  builder.call(1, {.operation = "barrier", .sequence = 1, .state = model::CallState::kCompleted});
+  EXPECT_TRUE(asked(kKind, builder.build()).empty()) << "a completed call needed all";
+}
+
 TEST(RendezvousIncomplete, IsSilentOnUnobservedRanks) {
   EXPECT_TRUE(
       nothing_likely(asked(kKind, job().ranks(4).stack(kAll, kInInit).unobserved(3).build())));

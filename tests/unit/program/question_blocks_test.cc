@@ -40,6 +40,7 @@ else:
   ASSERT_EQ(blocks.size(), 1U);
   EXPECT_EQ(blocks[0].kind, BlockKind::kElse);
   EXPECT_EQ(blocks[0].condition, "rank == 0 or step > 3");
+  EXPECT_EQ(blocks[0].tested, line_with(lines, "elif"));
 }
 
 TEST(Enclosing, KnowsOneLineSuitesAndSoftKeywords) {
