@@ -371,9 +371,13 @@ base::Result<std::vector<std::string>> unpiped(const std::vector<std::string>& p
 }  // namespace
 
 base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
-                                          const std::vector<std::string>& logs) {
+                                          const std::vector<std::string>& logs,
+                                          const std::vector<FetchedInput>& fetched) {
   PipedInputs piped;
-  const auto files = TRY(unpiped(paths, piped));
+  auto files = TRY(unpiped(paths, piped));
+  for (const FetchedInput& one : fetched) {
+    files.push_back(TRY(piped.file_with(one.bytes, one.name)));
+  }
   const auto texts = TRY(unpiped(logs, piped));
   UnpackedInputs archives;
   auto job = read_files(files, texts, archives);

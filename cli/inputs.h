@@ -11,9 +11,16 @@
 
 namespace ddpdoctor::cli {
 
+/// Contents that are in no file here.
+struct FetchedInput {
+  std::string name;
+  std::string bytes;
+};
+
 /// Reads files and folders, and `logs` as text in any case. An unusable file is listed in the
 /// coverage if another one is usable; fails if none is.
 base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
-                                          const std::vector<std::string>& logs = {});
+                                          const std::vector<std::string>& logs = {},
+                                          const std::vector<FetchedInput>& fetched = {});
 
 }  // namespace ddpdoctor::cli

@@ -135,6 +135,15 @@ base::Result<std::string> PipedInputs::file_for(const std::string& path) {
   return file;
 }
 
+base::Result<std::string> PipedInputs::file_with(std::string_view bytes, const std::string& given) {
+  const std::string file = TRY(new_copy(given));
+  const base::UniqueFd to(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!to || !write_all(to.get(), bytes)) {
+    return failed(file, errno);
+  }
+  return file;
+}
+
 std::string PipedInputs::as_given(std::string sentence) const {
   for (auto copy = copies_.rbegin(); copy != copies_.rend(); ++copy) {  // the longest name first
     const auto& [file, name] = *copy;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,9 @@ class PipedInputs {
   /// The file to read for this path: a copy of at most 1 GiB if it is "-" or an open descriptor
   /// that is not a regular file; otherwise the path itself.
   base::Result<std::string> file_for(const std::string& path);
+
+  /// A file with these bytes; `given` is its name for the user.
+  base::Result<std::string> file_with(std::string_view bytes, const std::string& given);
 
   /// Replaces the names of copies in a sentence by the names that the user gave.
   [[nodiscard]] std::string as_given(std::string sentence) const;

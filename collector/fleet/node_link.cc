@@ -11,6 +11,7 @@
 #include "base/host_name.h"
 #include "base/text.h"
 #include "collector/fleet/capture_size.h"
+#include "collector/fleet/kept_recordings.h"
 #include "collector/fleet/meeting_place.h"
 #include "collector/fleet/subjects.h"
 #include "collector/nodes/ask.h"
@@ -196,8 +197,9 @@ bool NodeLink::reach_server() {
   transport_ = std::move(*connected);
   (void)transport_->keep(subject("*", "marks.*"));
   (void)transport_->keep(subject("*", "last.*.*"));
-  for (const std::string& word : {std::string("ask"), "to." + node_, std::string("lead"),
-                                  std::string("verdict"), std::string("done")}) {
+  for (const std::string& word :
+       {std::string("ask"), "to." + node_, std::string("lead"), std::string("verdict"),
+        std::string("finding"), std::string("done")}) {
     (void)transport_->subscribe(subject(job_, word));
   }
   connected_at_ = Clock::now();
@@ -215,6 +217,9 @@ void NodeLink::hear(const transport::Packet& packet) {
     led_at_ = ticks(Clock::now());
   } else if (word == "verdict") {
     found_hang_ = packet.data == "hang";
+  } else if (word == "finding" && !answered_.empty()) {
+    keeps_finding_ = true;
+    keep(answered_);
   } else if (word == "done") {
     done_ = true;  // leave() checks it soon
   }
@@ -285,6 +290,7 @@ void NodeLink::publish_answers() {
                               nodes::message_line(session, "began", {fmt::format("{:.6f}", began)}),
                               {});
     send_capture(state->second.reply, session, nodes::data_lines(session, *capture));
+    answered_ = *capture;
     state = sessions_.erase(state);
   }
 }
@@ -316,34 +322,42 @@ void NodeLink::publish_last() {
                  nodes::message_line(session, "hello", {clock_text(), host_, place_}) +
                      nodes::data_lines(session, *last_));
   }
-  (void)transport_->publish(subject(job_, "marks." + node_), text_of_marks(), {});
+  (void)transport_->publish(subject(job_, "marks." + node_), write_marks(marks()), {});
+  if (last_ && !keeps_finding_) {
+    keep(*last_);
+  }
   const std::scoped_lock lock(mutex_);
   last_sent_out_ = true;
   changed_.notify_all();
 }
 
-std::string NodeLink::text_of_marks() {
-  NodeMarks marks{.node = node_,
-                  .host = host_,
-                  .place = place_,
-                  .counter = ++counter_,
-                  .time = nodes::now_seconds(),
-                  .world_size = rings_.world_size(),
-                  .alarms = alarms_,
-                  .ended = false,
-                  .status = 0,
-                  .ranks = rings_.ranks()};
+/// The job does not depend on it: a server that keeps nothing is not reported.
+void NodeLink::keep(const std::string& capture) {
+  (void)keep_recording(*transport_, job_, marks(), capture);
+}
+
+NodeMarks NodeLink::marks() {
+  NodeMarks out{.node = node_,
+                .host = host_,
+                .place = place_,
+                .counter = ++counter_,
+                .time = nodes::now_seconds(),
+                .world_size = rings_.world_size(),
+                .alarms = alarms_,
+                .ended = false,
+                .status = 0,
+                .ranks = rings_.ranks()};
   const std::scoped_lock lock(mutex_);
-  marks.ended = left_;
-  marks.status = status_;
-  return write_marks(marks);
+  out.ended = left_;
+  out.status = status_;
+  return out;
 }
 
 void NodeLink::publish_marks(Clock::time_point now) {
   if (now < next_send_) {
     return;
   }
-  const std::string text = text_of_marks();
+  const std::string text = write_marks(marks());
   (void)transport_->publish(subject(job_, "marks." + node_), text, {});
   // The larger the message, the less often it is sent.
   const double ranks = std::max(1.0, static_cast<double>(rings_.ranks().size()));

@@ -87,8 +87,9 @@ class NodeLink : public monitor::Company {
   void publish_answers();
   void publish_last();
   void send_capture(const std::string& to, const std::string& session, const std::string& lines);
+  void keep(const std::string& capture);
   void care_for_lead(Clock::time_point now);
-  [[nodiscard]] std::string text_of_marks();
+  [[nodiscard]] NodeMarks marks();
 
   std::string job_;  // a subject word; empty = not known yet
   const std::string host_;
@@ -103,6 +104,8 @@ class NodeLink : public monitor::Company {
   Clock::time_point last_sent_{};
   Clock::time_point next_send_{};
   std::string complaint_;
+  std::string answered_;  // the newest capture that a collector got
+  bool keeps_finding_ = false;
   std::map<std::string, Session> sessions_;
   bool place_asked_ = false;
   std::optional<Clock::time_point> failing_since_;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/base64.h"
 #include "base/text.h"
 
 namespace ddpdoctor::nodes {
@@ -14,10 +15,7 @@ namespace {
 constexpr std::string_view kMark = "ddpdoctor-node/1";
 constexpr std::size_t kLongestLine = 16384;
 constexpr std::size_t kDataInLine = 6000;  // a multiple of three
-constexpr std::string_view kLetters =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr unsigned kSix = 6;
-constexpr unsigned kLowSix = 0x3F;
 constexpr unsigned kByte = 8;
 
 bool is_plain(char letter) {
@@ -55,19 +53,6 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
-void append_base64(std::string_view bytes, std::string& out) {
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group = group << kByte | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    }
-    for (unsigned k = 0; k < 4; ++k) {
-      out += k <= count ? kLetters[group >> (kSix * (3 - k)) & kLowSix] : '=';
-    }
-  }
-}
-
 }  // namespace
 
 std::string message_line(std::string_view session, std::string_view word,
@@ -103,7 +88,7 @@ std::string data_lines(std::string_view session, std::string_view bytes) {
   std::size_t parts = 0;
   for (std::size_t at = 0; at < bytes.size(); at += kDataInLine) {
     std::string part;
-    append_base64(bytes.substr(at, kDataInLine), part);
+    base::append_base64(bytes.substr(at, kDataInLine), part);
     out += message_line(session, "data", {part, std::to_string(parts++)});
   }
   return out + message_line(session, "end", {std::to_string(bytes.size()), std::to_string(parts)});
@@ -112,8 +97,8 @@ std::string data_lines(std::string_view session, std::string_view bytes) {
 std::optional<std::string> decoded(std::string_view base64) {
   std::array<std::int8_t, 256> values{};
   values.fill(-1);
-  for (std::size_t i = 0; i < kLetters.size(); ++i) {
-    values[static_cast<unsigned char>(kLetters[i])] = static_cast<std::int8_t>(i);
+  for (std::size_t i = 0; i < base::kBase64.size(); ++i) {
+    values[static_cast<unsigned char>(base::kBase64[i])] = static_cast<std::int8_t>(i);
   }
   if (base64.size() % 4 != 0) {
     return std::nullopt;

@@ -27,6 +27,7 @@ base::Result<LibNats> load() {
   }
   DDPDOCTOR_LIBNATS(DDPDOCTOR_LOOK_UP)
 #undef DDPDOCTOR_LOOK_UP
+  out.sha256 = reinterpret_cast<decltype(out.sha256)>(::dlsym(library, "SHA256"));
   return out;
 }
 

@@ -3,6 +3,8 @@
 // starts on machines without the library.
 #pragma once
 
+#include <cstddef>
+
 #include <nats/nats.h>
 
 #include "base/result.h"
@@ -52,6 +54,15 @@ namespace ddpdoctor::transport {
   X(jsStreamConfig_Init)                     \
   X(jsSubOptions_Init)                       \
   X(js_AddStream)                            \
+  X(jsOptions_Init)                          \
+  X(jsPubOptions_Init)                       \
+  X(jsStreamInfo_Destroy)                    \
+  X(js_GetStreamInfo)                        \
+  X(js_GetLastMsg)                           \
+  X(js_PublishMsg)                           \
+  X(js_PurgeStream)                          \
+  X(natsMsg_Create)                          \
+  X(natsMsgHeader_Set)                       \
   X(js_SubscribeSync)                        \
   X(jsCtx_Destroy)
 
@@ -59,6 +70,9 @@ struct LibNats {
 #define DDPDOCTOR_MEMBER(name) decltype(&::name) name = nullptr;
   DDPDOCTOR_LIBNATS(DDPDOCTOR_MEMBER)
 #undef DDPDOCTOR_MEMBER
+  /// OpenSSL's, with which the library was linked; nullptr = it has no TLS.
+  unsigned char* (*sha256)(const unsigned char* bytes, std::size_t size,
+                           unsigned char* hash) = nullptr;
 };
 
 /// The library, loaded once.

@@ -53,6 +53,10 @@ class LocalConnection : public Transport {
     return {};
   }
 
+  ObjectStore* objects() override {
+    return server_.keeps_nothing_.empty() ? &server_.objects_ : nullptr;
+  }
+
   std::optional<Packet> next(std::chrono::milliseconds limit) override {
     return inbox_.take(limit);
   }
@@ -85,6 +89,32 @@ class LocalConnection : public Transport {
 
 std::unique_ptr<Transport> LocalServer::connect() {
   return std::make_unique<LocalConnection>(*this);
+}
+
+base::Result<void> LocalServer::Objects::put(const ObjectInfo& about, std::string_view bytes) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(all_, [&about](const auto& one) { return one.first.name == about.name; });
+  all_.emplace_back(about, bytes);
+  return {};
+}
+
+base::Result<std::vector<ObjectInfo>> LocalServer::Objects::list() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<ObjectInfo> out;
+  for (const auto& [about, bytes] : all_) {
+    out.push_back(about);
+  }
+  return out;
+}
+
+base::Result<std::string> LocalServer::Objects::get(const std::string& name) {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [about, bytes] : all_) {
+    if (about.name == name) {
+      return bytes;
+    }
+  }
+  return base::failure("no object has the name " + name);
 }
 
 void LocalServer::publish(const Packet& packet) {

@@ -27,6 +27,18 @@ class LocalServer {
 
  private:
   friend class LocalConnection;
+
+  class Objects : public ObjectStore {
+   public:
+    base::Result<void> put(const ObjectInfo& about, std::string_view bytes) override;
+    base::Result<std::vector<ObjectInfo>> list() override;
+    base::Result<std::string> get(const std::string& name) override;
+
+   private:
+    std::mutex mutex_;
+    std::vector<std::pair<ObjectInfo, std::string>> all_;  // the oldest first
+  };
+
   void publish(const Packet& packet);
 
   std::string keeps_nothing_;
@@ -34,6 +46,7 @@ class LocalServer {
   std::set<LocalConnection*> connections_;
   std::vector<std::string> keeps_;
   std::map<std::string, Packet> kept_;
+  Objects objects_;
 };
 
 }  // namespace ddpdoctor::transport

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "collector/transport/inbox.h"
 #include "collector/transport/libnats.h"
+#include "collector/transport/nats_objects.h"
 
 namespace ddpdoctor::transport {
 namespace {
@@ -164,6 +165,15 @@ class NatsConnection : public Transport {
     return {};
   }
 
+  ObjectStore* objects() override {
+    jsCtx* const stream = stream_context();
+    const std::scoped_lock lock(mutex_);
+    if (objects_ == nullptr && stream != nullptr && nats_.sha256 != nullptr) {
+      objects_ = nats_objects(nats_, stream);
+    }
+    return objects_.get();
+  }
+
   std::optional<Packet> next(std::chrono::milliseconds limit) override {
     return inbox_->take(limit);
   }
@@ -207,6 +217,7 @@ class NatsConnection : public Transport {
   natsConnection* connection_ = nullptr;
   std::mutex mutex_;
   jsCtx* stream_ = nullptr;
+  std::unique_ptr<ObjectStore> objects_;
   std::vector<natsSubscription*> subscriptions_;
 };
 

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "collector/transport/object_store.h"
 
 namespace ddpdoctor::transport {
 
@@ -45,6 +46,8 @@ class Transport {
   virtual base::Result<void> keep(const std::string& pattern) = 0;
   /// Queues the messages that the server keeps under `pattern`, before new ones.
   virtual base::Result<void> replay(const std::string& pattern) = 0;
+  /// What the server keeps besides messages; nullptr = nothing. Valid as long as the connection.
+  virtual ObjectStore* objects() = 0;
   /// The next message, oldest first; nothing if none arrives in time.
   virtual std::optional<Packet> next(std::chrono::milliseconds limit) = 0;
   /// True when messages can be sent now.

@@ -15,6 +15,7 @@
 
 #include "collector/fleet/node_link.h"
 #include "collector/fleet/subjects.h"
+#include "collector/recording/recording.h"
 #include "collector/transport/local.h"
 #include "tests/support/fleet_story.h"
 
@@ -247,6 +248,47 @@ TEST(Collector, NobodyIsWaitedForInVain) {
   const auto connection = server.connect();
   Collector collector(*connection, {.wait = 0.05}, {});
   EXPECT_FALSE(collector.run());
+}
+
+TEST(NodeLink, KeepsTheRecordingOfAFindingAndNotThatOfTheEnd) {
+  transport::LocalServer server;
+  Node one(server, 0);
+  Node two(server, 1);
+  wait_for_nodes(server, 2);
+  const auto connection = server.connect();
+  transport::ObjectStore& store = *connection->objects();
+  EXPECT_TRUE(store.list()->empty());
+  Collector collector(*connection, {.job = "job", .once = true},
+                      {.judge = [](const model::JobModel&, const Suspicion&) {
+                        return Verdict{.hang = false, .finding = "mismatched-op"};
+                      }});
+  ASSERT_TRUE(collector.run());
+  while (store.list()->size() < 2) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  const std::string name = store.list()->front().name;
+  EXPECT_TRUE(name.starts_with("job/") && name.ends_with(".ddpd")) << name;
+  const std::string kept = *store.get(name);
+  const auto recorded = recording::load(kept, name);
+  ASSERT_TRUE(recorded);
+  EXPECT_EQ(recorded->observations.back().processes.size(), 1U);
+  const model::JobModel nothing;
+  one.link.leave(&nothing, 0);
+  two.link.leave(&nothing, 0);
+  EXPECT_EQ(store.list()->size(), 2U);
+  EXPECT_EQ(*store.get(name), kept);
+}
+
+TEST(NodeLink, WithoutAFindingKeepsTheRecordingOfTheEnd) {
+  transport::LocalServer server;
+  Node one(server, 0);
+  wait_for_nodes(server, 1);
+  const model::JobModel end = part_of(0);
+  one.link.leave(&end, 0);
+  const auto connection = server.connect();
+  transport::ObjectStore& store = *connection->objects();
+  ASSERT_EQ(store.list()->size(), 1U);
+  EXPECT_TRUE(recording::load(*store.get(store.list()->front().name), "end"));
 }
 
 TEST(NodeLink, HearsThatSomebodyCollectsAndThatAHangWasFound) {
