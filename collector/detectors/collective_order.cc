@@ -12,6 +12,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/group_numbers.h"
+#include "collector/detectors/evidence/groups_by_source.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/calls_at.h"
 #include "collector/detectors/partings/parting_finding.h"
@@ -164,8 +165,35 @@ void tell_calls_that_did_not_meet(const graph::Examination& examination, const P
   add_places(examination, {}, finding);
 }
 
+/// Nothing is recorded: the source shows in which group each rank launched its last call.
+Finding of_the_source(const graph::Examination& examination, const TwoGroups& apart) {
+  const auto there = [](const RanksInGroup& one) {
+    return fmt::format("{} in {} ({})", said(one.ranks), one.call.operation,
+                       line_of(one.call.callers.front()));
+  };
+  Finding finding;
+  finding.kind = "collective-order";
+  finding.confidence = Confidence::kPossible;
+  finding.culprits = apart.first.ranks.united(apart.second.ranks);
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  finding.summary =
+      fmt::format("{} may be waiting for each other in two groups with the same members: {}, {}",
+                  said(finding.culprits), there(apart.first), there(apart.second));
+  for (const RanksInGroup* one : {&apart.first, &apart.second}) {
+    finding.locations.push_back(location(one->call.callers.front(), one->ranks,
+                                         fmt::format("the last call of {}", said(one->ranks))));
+  }
+  finding.fix =
+      "Call the collectives of both groups in the same order, and equally often, on every rank. "
+      "Start the job with `ddpdoctor run -- …` to record which rank called what.";
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   const std::vector<Explanation> all = explanations(examination, Cause::kOrder);
+  if (const auto apart = all.empty() ? groups_by_source(examination) : std::nullopt) {
+    return {of_the_source(examination, *apart)};
+  }
   if (all.empty() || shared_name(examination)) {
     return {};  // two groups with one name are not an order of groups: new-group-subset reports it
   }
@@ -204,7 +232,7 @@ Why: rank A calls group 1 first and group 2 next; rank B calls group 2 first. Ea
 the same happens when the collectives of two communicators are launched in a different order on one device.
 
 How ddpdoctor knows: the chain of waiting ranks is a cycle over two groups, and neither call depends on a condition that tests only
-the rank.
+the rank. Without records: the ranks' last calls are in two groups that the source makes with the same members (possible).
 
 Fix: use one order on all ranks.
 

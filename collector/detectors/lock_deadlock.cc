@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/closed_locks.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/rpc_circle.h"
@@ -108,7 +109,15 @@ std::vector<Suspect> circle_by_source(const graph::Examination& examination,
       return out;
     }
   }
-  return {};
+  std::vector<Suspect> out;
+  for (const model::Thread* thread : closed_circle(examination.job, process)) {
+    out.push_back(member(examination, process, *thread, "holds a lock and wants another",
+                         Confidence::kPossible));
+    if (const auto* frame = frame_that_takes(examination.job, *thread)) {
+      out.back().place = model::call_site(*frame);
+    }
+  }
+  return out;
 }
 
 /// A node of the wait-for graph as a thread of this job.
@@ -375,7 +384,7 @@ thread A holds the lock and waits for something (room in a queue, an event, a re
 
 How ddpdoctor knows: the owners that are stored in the mutexes and RLocks form a cycle. Other Python locks store no owner; for them,
 the source around each line of the stacks shows which locks a thread has already taken. A context of yours around a lock (a class with `__enter__`, a
-`@contextmanager`) is followed to the lock object.
+`@contextmanager`) is followed to the lock object. Where names do not show it, it is possible if two threads alone hold locks.
 
 Fix: take the locks in one order in all threads.
       def export():

@@ -10,6 +10,7 @@
 #include "collector/model/questions.h"
 #include "collector/program/libraries/libraries.h"
 #include "collector/program/origin/callees.h"
+#include "collector/program/origin/objects.h"
 #include "collector/program/questions/code.h"
 #include "collector/program/questions/passed.h"
 #include "collector/program/syntax/bindings.h"
@@ -24,9 +25,22 @@ constexpr int kDeepest = 3;  // depth of calls below the function on the stack
 
 /// What the source shows about one call.
 struct Made {
-  std::string operation;  // empty: a collective of a group other than the job's
+  std::string operation;
   std::vector<model::CallSite> callers;
+  bool of_job = true;  // false: of a group that the program made
+  Node made_group{};   // the call that made it, if it is known
 };
+
+/// `group=…`
+Node group_argument(Node call) {
+  for (const Node argument : call.field(program::Field::kArguments).children()) {
+    if (argument.is(program::NodeKind::kKeywordArgument) &&
+        argument.field(program::Field::kName).text() == "group") {
+      return argument.field(program::Field::kValue);
+    }
+  }
+  return {};
+}
 
 enum class Wanted : std::uint8_t { kAny, kBackward };
 
@@ -50,10 +64,11 @@ class Reader {
     const Operation* operation =
         wanted_ == Wanted::kAny ? operation_called(lines, callee) : nullptr;
     if (operation != nullptr) {
-      const bool of_job =
-          call.field(program::Field::kArguments).text().find("group=") == std::string_view::npos;
-      return Made{.operation = of_job ? std::string(operation->operation) : std::string(),
-                  .callers = {here}};
+      const Node group = group_argument(call);
+      return Made{.operation = std::string(operation->operation),
+                  .callers = {here},
+                  .of_job = !group,
+                  .made_group = group ? new_group_of(lines, group) : Node()};
     }
     if (ddp_ && name == "backward") {
       return Made{.operation = "all_reduce", .callers = {here}};
@@ -67,6 +82,19 @@ class Reader {
   }
 
  private:
+  /// The new_group() whose result an expression stands for.
+  [[nodiscard]] Node new_group_of(const SourceText& lines, Node expression) const {
+    const program::File& file = files_.file_of(lines);
+    const std::size_t statement = file.facts->index->statement_of(expression);
+    if (statement == program::kNone) {
+      return {};
+    }
+    const program::Object group = program::Objects(files_).of(
+        expression, file, file.facts->index->statements()[statement].scope);
+    const program::CallRow* const row = program::call_of_name(group.qualified);
+    return row != nullptr && row->name == "new_group" ? group.made : Node();
+  }
+
   struct Function {
     const std::string* file = nullptr;
     const SourceText* lines = nullptr;
@@ -209,13 +237,14 @@ std::optional<LaunchedCall> last_launch(const model::JobModel& job,
     }
     auto made = passed.calls.size() == 1 ? reader.made_by(source->first, lines, passed.calls[0], 0)
                                          : std::nullopt;
-    if (!made || made->operation.empty()) {
+    if (!made || (!made->of_job && !made->made_group)) {
       return std::nullopt;
     }
     made->callers.back().function = callers[i].function;
     LaunchedCall launched{.operation = std::move(made->operation),
                           .callers = std::move(made->callers),
-                          .maybe = passed.from_start};
+                          .maybe = passed.from_start,
+                          .made_group = made->made_group};
     launched.callers.insert(launched.callers.end(),
                             callers.begin() + static_cast<std::ptrdiff_t>(i) + 1, callers.end());
     return launched;
@@ -257,7 +286,24 @@ bool waits_in_line_itself(const model::Thread& thread) {
 std::optional<LaunchedCall> launched_last(const model::JobModel& job,
                                           const std::vector<model::CallSite>& callers,
                                           std::size_t frames, bool here) {
-  return last_launch(job, callers, frames, here, Wanted::kAny);
+  auto launched = last_launch(job, callers, frames, here, Wanted::kAny);
+  return launched && !launched->made_group ? std::move(launched) : std::nullopt;
+}
+
+std::vector<LaunchedBy> launched_in_groups(const model::JobModel& job,
+                                           const std::vector<Standing>& standings) {
+  std::vector<LaunchedBy> out;
+  for (const Standing& one : standings) {
+    auto launched = stays_behind_device(one)
+                        ? last_launch(job, one.callers, frames_parted(one, standings),
+                                      waits_in_line_itself(*one.thread), Wanted::kAny)
+                        : std::nullopt;
+    if (!launched || launched->maybe || !launched->made_group) {
+      return {};
+    }
+    out.push_back({.rank = one.rank, .call = std::move(*launched)});
+  }
+  return out;
 }
 
 std::vector<model::CallSite> backward_before(const model::JobModel& job,

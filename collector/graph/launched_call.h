@@ -10,6 +10,7 @@
 
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/standing.h"
+#include "collector/program/syntax/node.h"
 
 namespace ddpdoctor::graph {
 
@@ -24,6 +25,8 @@ struct LaunchedCall {
   std::string operation;
   std::vector<model::CallSite> callers;  // frames of the call, innermost first
   bool maybe = false;                    // some path skips the call
+  // The call that made its group, if the source shows it; no node for a call of the whole job.
+  program::Node made_group{};
 };
 
 /// `callers`: the user's frames of a host that waits for its device, innermost first; only the
@@ -33,6 +36,17 @@ struct LaunchedCall {
 std::optional<LaunchedCall> launched_last(const model::JobModel& job,
                                           const std::vector<model::CallSite>& callers,
                                           std::size_t frames, bool here);
+
+/// A rank and the call that its host launched last.
+struct LaunchedBy {
+  model::Rank rank = 0;
+  LaunchedCall call;
+};
+
+/// The last calls of all ranks, if all wait for their devices at different lines and each launched
+/// a collective in a group that the source shows to be made by one call; otherwise empty.
+std::vector<LaunchedBy> launched_in_groups(const model::JobModel& job,
+                                           const std::vector<Standing>& standings);
 
 /// The backward() of DDP that a thread at these lines has passed last, and its call string; empty
 /// if there is none, or if several may have been the last one. Arguments as for launched_last().

@@ -266,5 +266,36 @@ TEST(HostAheadInLoops, AContextMayReduceByWhatTheBatchesOfTheRankHold) {
   EXPECT_NE(findings[0].summary.find("how much data"), std::string::npos);
 }
 
+/// Ranks 0 and 1 read a value after their call in one group, ranks 2 and 3 after theirs in another.
+Findings in_two_groups(const std::string& others) {
+  JobBuilder builder = job();
+  builder.ranks(4).backend("nccl").state(kAll, 'R').looked_once();
+  builder.source(kTrain,
+                 "import torch.distributed as dist\nworld = [0, 1, 2, 3]\n"
+                 "weights = dist.new_group(world)\nsamples = dist.new_group(" +
+                     others +
+                     ")\n"
+                     "def train(x):\n"
+                     "    dist.all_reduce(x, group=weights)\n"
+                     "    norm = x.item()\n"
+                     "def roll(x):\n"
+                     "    dist.all_reduce(x, group=samples)\n"
+                     "    mean = x.item()\n");
+  const std::string spins = "native:??@libcuda.so.1 | native:cuStreamSynchronize@libcuda.so.1 | ";
+  builder.stack({0, 1}, spins + at("train", "norm = x.item()"));
+  builder.stack({2, 3}, spins + at("roll", "mean = x.item()"));
+  return asked("collective-order", builder.build());
+}
+
+TEST(HostAheadInLoops, LastCallsInTwoGroupsOfTheSameRanksWaitForEachOther) {
+  const Findings findings = in_two_groups("world");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2, 3}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 6);
+  EXPECT_EQ(findings[0].locations.at(1).line, 9);
+  EXPECT_TRUE(in_two_groups("world[2:]").empty()) << "ranks 2 and 3 wait only for each other";
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

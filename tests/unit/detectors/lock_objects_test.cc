@@ -79,7 +79,8 @@ void add_lock(model::JobModel& job, bool main, int line, const std::string& expr
 }
 
 TEST(LockObjects, OneLockUnderTwoNamesIsOneLock) {
-  EXPECT_TRUE(asked(kKind, other_names()).empty());  // by names alone: four locks
+  // By names alone, four locks: but no other thread holds any.
+  EXPECT_TRUE(nothing_likely(asked(kKind, other_names())));
   model::JobModel job = other_names();
   add_lock(job, true, 10, "state.model_lock", 1);
   add_lock(job, true, 10, "state.queue_lock", 2);
@@ -128,7 +129,7 @@ TEST(LockObjects, AContextAroundALockIsThatLock) {
   model::JobModel job =
       two_threads(kWrapped, enter + "py:count@/srv/train.py:10 | py:update@/srv/train.py:7",
                   enter + "py:digest@/srv/train.py:18 | py:flush@/srv/train.py:15");
-  EXPECT_TRUE(asked(kKind, job).empty());
+  EXPECT_TRUE(nothing_likely(asked(kKind, job)));
   add_lock(job, true, 3, "self.guard", 2);
   add_lock(job, true, 10, "self.counters", 2);
   add_lock(job, true, 7, "self.weights", 1);
@@ -199,6 +200,46 @@ TEST(LockObjects, AnRLockIsOwnedByTheThreadThatMemoryShows) {
   };
   EXPECT_EQ(asked(kKind, with_owners(true)).size(), 1u);
   EXPECT_TRUE(asked(kKind, with_owners(false)).empty());
+}
+
+/// Each lock is taken in a context of the user's, so that both threads wait at one line.
+constexpr std::string_view kInContexts = R"(
+class Shelf:
+    @contextlib.contextmanager
+    def opened(self):
+        with self.mutex:
+            yield self.books
+
+def lend(library):
+    with library.novels.opened():
+        with library.atlases.opened():
+            pass
+
+def inspect(library):
+    with library.atlases.opened():
+        with library.novels.opened():
+            pass
+
+def count(library):
+    with torch.no_grad():
+        with library.novels.opened():
+            pass
+)";
+
+Findings shelved(const std::string& other) {
+  const std::string at_mutex = "py:Shelf.opened@/srv/train.py:4 | ";
+  return asked(kKind,
+               two_threads(kInContexts, at_mutex + "py:lend@/srv/train.py:9", at_mutex + other));
+}
+
+TEST(LockObjects, OnlyTwoThreadsHoldLocksAndBothWaitForOne) {
+  const auto findings = shelved("py:inspect@/srv/train.py:14");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+  EXPECT_EQ(findings[0].locations.at(1).line, 14);
+  EXPECT_TRUE(shelved("py:count@/srv/train.py:19").empty()) << "it holds no lock";
 }
 
 }  // namespace
