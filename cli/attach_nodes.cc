@@ -55,7 +55,8 @@ std::vector<std::string> words_for_nodes(const NodeOptions& options, const nodes
 }  // namespace
 
 bool NodeOptions::wanted() const {
-  return !target.slurm.empty() || !target.kubernetes.empty() || !target.hosts.empty();
+  return !target.slurm.empty() || !target.kubernetes.empty() || !target.ray.empty() ||
+         !target.hosts.empty();
 }
 
 void declare_nodes(CLI::App& app, NodeOptions& options) {
@@ -74,8 +75,12 @@ void declare_nodes(CLI::App& app, NodeOptions& options) {
       ->type_name("NAME")
       ->group(group);
   app.add_option("--container", target.container, "in these pods")->type_name("NAME")->group(group);
+  app.add_option("--ray", target.ray,
+                 "every node of the Ray cluster with this address (auto: of this machine), by ssh")
+      ->type_name("ADDRESS")
+      ->group(group);
   app.add_option("--launcher", target.launcher,
-                 "with --hosts: a shell command with {host} and {command}, instead of ssh")
+                 "with --hosts or --ray: a shell command with {host} and {command}, instead of ssh")
       ->type_name("CMD")
       ->group(group);
   app.add_option("--program", target.program,
@@ -97,19 +102,19 @@ base::Result<void> check(const NodeOptions& options) {
   const nodes::Target& target = options.target;
   const auto ways = static_cast<int>(!target.slurm.empty()) +
                     static_cast<int>(!target.kubernetes.empty()) +
-                    static_cast<int>(!target.hosts.empty());
+                    static_cast<int>(!target.ray.empty()) + static_cast<int>(!target.hosts.empty());
   if (ways > 1) {
-    return base::failure("attach: --slurm, --hosts and --kubernetes exclude each other",
+    return base::failure("attach: --slurm, --hosts, --kubernetes and --ray exclude each other",
                          "name the nodes in one way");
   }
-  if (!target.launcher.empty() && target.hosts.empty()) {
+  if (!target.launcher.empty() && target.hosts.empty() && target.ray.empty()) {
     return base::failure("--launcher: no host was named", "add --hosts node1,node2");
   }
   if ((!target.name_space.empty() || !target.container.empty()) && target.kubernetes.empty()) {
     return base::failure("--namespace and --container belong to --kubernetes SELECTOR");
   }
   if (ways == 0 && (!options.job.empty() || !target.program.empty())) {
-    return base::failure("--job and --program belong to --slurm, --hosts or --kubernetes");
+    return base::failure("--job and --program belong to --slurm, --hosts, --kubernetes or --ray");
   }
   if (!(options.deadline >= kShortestDeadline && options.deadline <= kLongestDeadline)) {
     return base::failure(fmt::format("--deadline {}: expected {} to {} seconds", options.deadline,

@@ -16,7 +16,7 @@ class App;
 
 namespace ddpdoctor::cli {
 
-/// --slurm, --hosts, --kubernetes and related options, as typed.
+/// --slurm, --hosts, --kubernetes, --ray and related options, as typed.
 struct NodeOptions {
   nodes::Target target;
   std::string job;

@@ -52,7 +52,7 @@ class Attach : public Action {
       return base::failure(
           "attach: no PID was given",
           "ddpdoctor attach PID, with the pid of any process of the job; for a job "
-          "on many nodes --slurm, --hosts or --kubernetes");
+          "on many nodes --slurm, --hosts, --kubernetes or --ray");
     }
     if (options_.samples < 1 || options_.samples > kMostSamples) {
       return base::failure(fmt::format("--samples {}: expected a number from 1 to {}",

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "collector/nodes/child.h"
@@ -21,7 +22,8 @@
 namespace ddpdoctor::nodes {
 namespace {
 
-constexpr std::chrono::seconds kPatience{15};  // for Slurm's and Kubernetes' servers
+constexpr std::chrono::seconds kPatience{15};  // for the servers of Slurm, Kubernetes and Ray
+constexpr std::string_view kNearestCluster = "auto";  // Ray's word for the cluster of this machine
 
 using Words = std::vector<std::string>;
 
@@ -188,6 +190,37 @@ std::string filled(std::string_view pattern, std::string_view host, std::string_
   return out;
 }
 
+/// The addresses of the nodes of a Ray cluster that are alive, from the JSON list that `ray`
+/// prints.
+base::Result<Words> ray_nodes(const std::string& address) {
+  const std::string what = "--ray " + address;
+  Words command{"ray", "list", "nodes", "--format", "json", "--limit", "10000"};
+  if (address != kNearestCluster) {
+    command.insert(command.end(), {"--address", address});
+  }
+  const Finished listed = TRY(asked(command, what));
+  // A warning may precede the list.
+  const std::size_t start = std::min(listed.output.find('['), listed.output.size());
+  const auto list = nlohmann::json::parse(listed.output.substr(start), nullptr, false);
+  Words out;
+  for (const auto& node : list.is_array() ? list : nlohmann::json::array()) {
+    const auto text = [&node](const char* name) {
+      const auto field = node.is_object() ? node.find(name) : node.end();
+      return node.is_object() && field != node.end() && field->is_string()
+                 ? field->get<std::string>()
+                 : std::string();
+    };
+    if (text("state") == "ALIVE" && is_host_name(text("node_ip"))) {
+      out.push_back(text("node_ip"));
+    }
+  }
+  if (out.empty()) {
+    return base::failure(fmt::format("{}: the cluster lists no node that is alive", what),
+                         "`ray list nodes` must work here; it needs ray[default]");
+  }
+  return out;
+}
+
 base::Result<Plan> plan_hosts(const Target& target, const Words& words) {
   const std::string line = as_line(words);
   if (!target.launcher.empty() && (target.launcher.find("{host}") == std::string::npos ||
@@ -197,7 +230,9 @@ base::Result<Plan> plan_hosts(const Target& target, const Words& words) {
         "for example --launcher 'ssh -J gate {host} {command}'");
   }
   Plan out;
-  for (const std::string& host : TRY(expand_hosts(target.hosts))) {
+  const Words hosts =
+      target.ray.empty() ? TRY(expand_hosts(target.hosts)) : TRY(ray_nodes(target.ray));
+  for (const std::string& host : hosts) {
     Words command =
         target.launcher.empty()
             ? Words{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-T", host, line}

@@ -11,12 +11,13 @@
 
 namespace ddpdoctor::nodes {
 
-/// The user's options; exactly one of slurm, kubernetes and hosts is set.
+/// The user's options; exactly one of slurm, kubernetes, ray and hosts is set.
 struct Target {
   std::string slurm;       // job id
   std::string kubernetes;  // label selector of pods
   std::string name_space;  // namespace of the pods; empty = kubectl's default
   std::string container;   // container in the pods; empty = the first
+  std::string ray;         // address of the head of a cluster, or "auto"
   std::string hosts;       // host list
   std::string launcher;    // shell command with {host} and {command}; empty = ssh
   std::string program;     // path of ddpdoctor on the nodes; empty = the same as here
@@ -38,7 +39,7 @@ struct Plan {
 std::string as_word(std::string_view text);
 std::string from_word(std::string_view word);
 
-/// `words` are the arguments for ddpdoctor on a node. Asks Slurm or Kubernetes for the nodes.
+/// `words` are the arguments for ddpdoctor on a node. Asks Slurm, Kubernetes or Ray for the nodes.
 base::Result<Plan> plan(const Target& target, std::vector<std::string> words);
 
 }  // namespace ddpdoctor::nodes

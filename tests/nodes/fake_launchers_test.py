@@ -40,6 +40,13 @@ exec "$@" """,
 *"get pods"*) printf 'pod-0 Running\\npod-1 Pending\\n' ;;
 *) while [ "$1" != -- ]; do shift; done; shift; exec "$@" ;;
 esac""",
+    "ray": """case "$*" in
+*10.0.0.9:6379*) echo 'Could not read session name from GCS' >&2; exit 1 ;;
+*10.0.0.8:6379*) echo '[]' ;;
+*) echo 'a warning [of Ray]' >&2
+printf '[{"node_id": "a", "node_ip": "good1", "state": "ALIVE"}, {"node_id": "b", "node_ip": "good2", "state": "DEAD"},'
+printf ' {"node_id": "c", "node_ip": "gone3", "state": "ALIVE"}, {"node_id": "d", "node_ip": "x;reboot", "state": "ALIVE"}]' ;;
+esac""",
 }
 
 
@@ -57,7 +64,7 @@ class Place:
         environment = {**os.environ, "PATH": path or f"{self.folder}:{os.environ['PATH']}", "NO_COLOR": "1"}
         chosen = ["--job", self.mark] if job else []
         done = subprocess.run([TOOL, "attach", *words, *chosen, "-o", str(self.folder / "r.json")], env=environment, capture_output=True, text=True,
-                              timeout=60, stdin=subprocess.DEVNULL)
+                              timeout=60, stdin=subprocess.DEVNULL, cwd=self.folder)
         return done
 
     def report(self):
@@ -145,6 +152,8 @@ def test_slurm_is_asked_for_the_nodes_and_each_gets_a_step(place):
     (["--slurm", "6"], "Invalid job id"),
     (["--kubernetes", "app=none"], "no pod that runs"),
     (["--kubernetes", "app=bad"], "Unauthorized"),
+    (["--ray", "10.0.0.9:6379"], "Could not read session name"),
+    (["--ray", "10.0.0.8:6379"], "lists no node that is alive"),
 ])
 def test_why_there_are_no_nodes(place, words, said):
     done = place.attach(*words)
@@ -160,6 +169,22 @@ def test_kubectl_enters_every_pod_that_runs(place):
     assert unobserved(place.report())[0] == "pod-1: the phase of this pod is Pending"
 
 
+@pytest.mark.parametrize("address, words", [("auto", ""), ("10.0.0.1:6379", " --address 10.0.0.1:6379")])
+def test_every_node_of_a_ray_cluster_that_lives_is_asked(place, address, words):
+    done = place.attach("--ray", address)
+    assert done.returncode in (0, 1), done.stderr
+    listed, *asked = place.asked()
+    assert listed == "ray list nodes --format json --limit 10000" + words
+    assert sorted(line.split(" -T ")[1].split()[0] for line in asked) == ["gone3", "good1"]
+    assert "1 of 2 nodes answered" in observed(place.report()) and "No route to host" in unobserved(place.report())[0]
+
+
+def test_a_launcher_reaches_the_nodes_of_a_ray_cluster(place):
+    done = place.attach("--ray", "auto", "--launcher", "echo {host} >>hosts.log; exec {command}")
+    assert done.returncode in (0, 1), done.stderr
+    assert [line.split()[0] for line in place.asked()] == ["ray"]
+
+
 @pytest.mark.parametrize("words, said", [
     (["--hosts", "a;reboot"], "not the name of a host"),
     (["--hosts", "-oProxyCommand=x"], "not the name of a host"),
@@ -172,7 +197,8 @@ def test_kubectl_enters_every_pod_that_runs(place):
     (["--slurm", "1; rm"], "not the id of a job"),
     (["--namespace", "x", "1"], "belong to --kubernetes"),
     (["--job", "x", "1"], "belong to --slurm"),
-    ([], "--slurm, --hosts or --kubernetes"),
+    (["--ray", "auto", "--hosts", "a"], "exclude each other"),
+    ([], "--slurm, --hosts, --kubernetes or --ray"),
 ])
 def test_words_that_make_no_sense(place, words, said):
     done = place.attach(*words, job=False)
@@ -196,6 +222,6 @@ def test_nothing_is_left_behind_on_a_node_whose_launcher_is_killed(place):
 
 def test_help_names_the_ways_and_hides_the_nodes_part():
     said = subprocess.run([TOOL, "attach", "--help"], capture_output=True, text=True).stdout
-    for word in ("--slurm", "--hosts", "--kubernetes", "--launcher", "--deadline", "--program", "--job"):
+    for word in ("--slurm", "--hosts", "--kubernetes", "--ray", "--launcher", "--deadline", "--program", "--job"):
         assert word in said
     assert "\n  capture " not in subprocess.run([TOOL, "--help"], capture_output=True, text=True).stdout
