@@ -267,12 +267,6 @@ Finding tell_finalized(const graph::Examination& examination, Finding finding) {
   return finding;
 }
 
-/// Their exit was not observed; torchrun is running and would have ended the others if they had
-/// failed.
-model::RankSet gone_under_torchrun(const graph::Examination& examination) {
-  return torchrun_watches(examination.job) ? vanished(examination) : model::RankSet{};
-}
-
 /// Only a log exists, in which a launcher reports a rank's exit status that no exception causes.
 Findings left_with_a_status(const graph::Examination& examination) {
   Findings out;

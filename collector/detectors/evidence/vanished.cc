@@ -76,6 +76,10 @@ model::RankSet vanished(const graph::Examination& examination) {
   });
 }
 
+model::RankSet gone_under_torchrun(const graph::Examination& examination) {
+  return torchrun_watches(examination.job) ? vanished(examination) : model::RankSet{};
+}
+
 bool is_rendezvous_open(const graph::Examination& examination) {
   const auto& standings = examination.standings;
   const auto& groups = examination.job.groups;

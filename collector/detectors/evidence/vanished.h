@@ -9,6 +9,9 @@ namespace ddpdoctor::detectors {
 /// Ranks without a process, although others are past the rendezvous, which needed them.
 model::RankSet vanished(const graph::Examination& examination);
 
+/// The same while torchrun is running, which would have ended the others if they had failed.
+model::RankSet gone_under_torchrun(const graph::Examination& examination);
+
 /// A rank waits in the rendezvous and no call has completed: not all ranks have reached it. Others
 /// may be past it, because over NCCL only the rank that holds the store waits for all.
 bool is_rendezvous_open(const graph::Examination& examination);

@@ -13,7 +13,10 @@
 #include "collector/model/questions.h"
 #include "collector/program/origin/origin.h"
 #include "collector/program/questions/choices.h"
+#include "collector/program/questions/code.h"
 #include "collector/program/questions/data_ends.h"
+#include "collector/program/questions/expressions.h"
+#include "collector/program/questions/swallowing_contexts.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -106,6 +109,7 @@ class Search {
         consider(choice, seat, distance, /*of_stack=*/true);
       }
     }
+    consider_contexts(seat, distance);
     for (const program::CallBehind& one : seat.behind.calls) {
       enter(one.call, seat, distance + one.distance, 0);
     }
@@ -148,6 +152,7 @@ class Search {
       inside.callers.insert(inside.callers.begin(), place(from, call.line()));
       inside.behind = program::behind(*callee.file->text, callee.function(), 0);
       const int below = distance + kStepsOfACall;
+      consider_contexts(inside, below);
       for (const Choice& choice : inside.behind.choices) {
         consider(choice, inside, below, /*of_stack=*/false);
       }
@@ -238,6 +243,35 @@ class Search {
     const int first_call = loop ? first_in(choice.if_taken, seat).line : 0;
     if (weights_.weigh(choice, seat, {.of_stack = of_stack, .first_call = first_call}, one)) {
       keep(std::move(one));
+    }
+  }
+
+  /// A context of the user's may end an exception: then the rest of its suite is skipped.
+  void consider_contexts(const Seat& seat, int distance) {
+    const program::Code code(*seat.file->text);
+    for (const std::size_t at :
+         seat.file->facts->index->statements_of(seat.file->scopes()[seat.scope])) {
+      if (code.kind(at) != program::NodeKind::kWith) {
+        continue;
+      }
+      std::vector<Node> calls = program::calls_within(code.suite(at));
+      const auto inside = launched(calls, seat, /*messages=*/false);
+      if (inside.empty() ||
+          !program::is_caught_by_context(code, at, *seat.file->text, job_.sources)) {
+        continue;
+      }
+      keep({.kind = DecisionKind::kExcept,
+            .where = place(seat, code[at].line),
+            .condition = code.header_expression(at),
+            .call = inside.front().site,
+            .operation = inside.front().operation,
+            .is = inside.front().is,
+            .inside = false,
+            .of_context = true,
+            .skips = true,
+            .speaks = Speaks::kException,
+            .source = program::Source::kException,
+            .distance = distance});
     }
   }
 

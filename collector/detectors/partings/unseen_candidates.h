@@ -35,6 +35,7 @@ struct Candidate {
   bool inside = true;  // true: launched if the test holds; otherwise if it does not
   // It chooses the function that a call runs; which outcome launches is unknown.
   bool dispatches = false;
+  bool of_context = false;    // kExcept: the `with` of a context that may end an exception
   bool skips = false;         // a test in a loop that skips the rest of an iteration
   bool of_batches = false;    // a loop over batches or numbers, not over elements
   bool ends_loop = false;     // no more batches: the loop around it ends

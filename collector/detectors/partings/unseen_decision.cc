@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/exited_past.h"
 #include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/uneven_ahead.h"
 #include "collector/detectors/paths/deciding_origin.h"
@@ -80,7 +81,7 @@ std::string_view kind_of(const model::JobModel& job, const Candidate& one) {
 std::string quote(const Candidate& one) {
   std::string text = base::elide(one.condition, kLongest);
   if (one.kind == DecisionKind::kExcept) {
-    text = text.empty() ? "except" : "except " + text;
+    text = one.of_context ? "with " + text : text.empty() ? "except" : "except " + text;
   }
   return fmt::format("`{}` ({})", text, line_of(one.where));
 }
@@ -118,13 +119,11 @@ std::optional<UnseenDecision> of_gradients(const model::JobModel& job,
   return out;
 }
 
-std::optional<UnseenDecision> choose(const graph::Examination& examination) {
-  const graph::Standing* const standing = common_standing(examination);
-  if (standing == nullptr) {
-    return std::nullopt;
-  }
-  std::vector<Candidate> all =
-      candidates_behind(examination.job, *standing, waiting_ranks(examination));
+/// The choice before the line of `standing` for which most speaks.
+std::optional<UnseenDecision> decision_behind(const model::JobModel& job,
+                                              const graph::Standing& standing,
+                                              const model::RankSet& ranks) {
+  std::vector<Candidate> all = candidates_behind(job, standing, ranks);
   Speaks most = Speaks::kNothingElse;
   for (const Candidate& one : all) {
     most = std::max(most, one.speaks);
@@ -132,16 +131,29 @@ std::optional<UnseenDecision> choose(const graph::Examination& examination) {
   std::erase_if(all, [most](const Candidate& one) { return one.speaks != most; });
   const std::size_t limit = most == Speaks::kNothingElse ? 1 : 1 + kMostRivals;
   if (all.empty()) {
-    return of_gradients(examination.job, *standing);
+    return of_gradients(job, standing);
   }
   if (all.size() > limit) {
     return std::nullopt;
   }
   UnseenDecision out{
-      .decision = std::move(all.front()), .rivals = {}, .kind = {}, .standing = standing->user};
+      .decision = std::move(all.front()), .rivals = {}, .kind = {}, .standing = standing.user};
   out.rivals.assign(std::make_move_iterator(all.begin() + 1), std::make_move_iterator(all.end()));
-  out.kind = kind_of(examination.job, out.decision);
+  out.kind = kind_of(job, out.decision);
   return out;
+}
+
+std::optional<UnseenDecision> choose(const graph::Examination& examination) {
+  if (const graph::Standing* const standing = common_standing(examination)) {
+    return decision_behind(examination.job, *standing, waiting_ranks(examination));
+  }
+  const auto past = exited_past(examination);
+  auto out = past ? decision_behind(examination.job, *past->standing, past->waiting) : std::nullopt;
+  if (out && out->decision.speaks >= Speaks::kException) {
+    out->left = past->left;
+    return out;
+  }
+  return std::nullopt;
 }
 
 /// Of several operands, the one that compares the rank: the others had equal values, or the ranks
@@ -195,36 +207,29 @@ std::string summary_of(const UnseenDecision& unseen, const model::RankSet& odd) 
   const bool surely = one.speaks == Speaks::kValues;
   if (unseen.kind == "unused-parameters") {
     return fmt::format(
-        "{} may not have used some parameters, and reduced no bucket for them: {} depends on {}; "
-        "all ranks wait at one line",
+        "{} may not have used some parameters, and reduced no bucket for them: {} depends on {}",
         who, quote(one), program::name_of(one.source));
   }
   if (one.ends_loop) {
-    return fmt::format(
-        "{} may have ended the loop with {} earlier, at {}; all ranks wait at one line", who, call,
-        quote(one));
+    return fmt::format("{} may have ended the loop with {} earlier, at {}", who, call, quote(one));
   }
   if (one.is_loop()) {
-    return fmt::format(
-        "{} {} a different number of iterations of {}, each with {}; all ranks wait at one line",
-        who, surely ? odd.size() == 1 ? "has" : "have" : "may have run", quote(one), call);
+    return fmt::format("{} {} a different number of iterations of {}, each with {}", who,
+                       surely ? odd.size() == 1 ? "has" : "have" : "may have run", quote(one),
+                       call);
   }
   if (one.kind == DecisionKind::kExcept) {
-    return fmt::format(
-        "{} may have skipped {} after an exception, caught by {}; all ranks wait at one line", who,
-        call, quote(one));
+    return fmt::format("{} may have skipped {} after an exception, caught by {}", who, call,
+                       quote(one));
   }
   if (surely) {
-    return fmt::format(
-        "{} differs between ranks, and decides who calls {}; all ranks wait at one line",
-        quote(one), call);
+    return fmt::format("{} differs between ranks, and decides who calls {}", quote(one), call);
   }
   const bool called =
       odd.empty() ? one.inside : holds_on(one, odd.front()).value_or(true) == one.inside;
-  return fmt::format("{} may have {} {} {} {}, which depends on {}; all ranks wait at one line",
-                     who, called ? "called" : "skipped", call,
-                     called && one.inside ? "under" : "because of", quote(one),
-                     program::name_of(one.source));
+  return fmt::format(
+      "{} may have {} {} {} {}, which depends on {}", who, called ? "called" : "skipped", call,
+      called && one.inside ? "under" : "because of", quote(one), program::name_of(one.source));
 }
 
 std::string unseen_fix(const UnseenDecision& unseen) {
@@ -271,7 +276,11 @@ void add_unseen_locations(const UnseenDecision& unseen, Finding& finding) {
       location(one.call, finding.culprits,
                one.inside ? "some ranks may have called this" : "some ranks may have skipped this");
   const Location decision = location(one.where, {}, "may decide which ranks call it");
-  const Location here = location(unseen.standing, finding.waiting, "all ranks are waiting here");
+  const Location here = location(
+      unseen.standing, finding.waiting,
+      unseen.left.empty()
+          ? "all ranks are waiting here"
+          : fmt::format("{} {} waiting here", said(finding.waiting), is_or_are(finding.waiting)));
   auto& out = finding.locations;
   if (one.handler.known()) {
     out.push_back(location(one.handler, finding.culprits, "its value comes from here"));
@@ -297,16 +306,28 @@ void add_unseen_locations(const UnseenDecision& unseen, Finding& finding) {
   }
 }
 
+/// Why the cause is before the line.
+std::string line_of_all(const UnseenDecision& unseen, const model::RankSet& waiting) {
+  return unseen.left.empty()
+             ? std::string("all ranks wait at one line")
+             : fmt::format(
+                   "{} ended without an error, so {} passed the line at which {} {} waiting",
+                   said(unseen.left), unseen.left.size() == 1 ? "it has" : "they have",
+                   said(waiting), is_or_are(waiting));
+}
+
 Finding unseen_finding(const graph::Examination& examination, const UnseenDecision& unseen) {
   const Candidate& one = unseen.decision;
   const model::RankSet all = waiting_ranks(examination);
   Finding finding;
   finding.kind = std::string(unseen.kind);
-  const bool sure = one.speaks == Speaks::kValues && unseen.rivals.empty() && examination.still();
+  const bool shown = one.speaks == Speaks::kValues || !unseen.left.empty();
+  const bool sure = shown && unseen.rivals.empty() && examination.still();
   finding.confidence = sure ? Confidence::kLikely : Confidence::kPossible;
-  finding.culprits = odd_ranks(one, all);
+  finding.culprits = unseen.left.empty() ? odd_ranks(one, all) : unseen.left;
   finding.waiting = all.minus(finding.culprits);
-  finding.summary = summary_of(unseen, finding.culprits);
+  finding.summary = fmt::format("{}; {}", summary_of(unseen, finding.culprits),
+                                line_of_all(unseen, finding.waiting));
   finding.fix = unseen_fix(unseen);
   add_unseen_locations(unseen, finding);
   for (const Candidate& rival : unseen.rivals) {

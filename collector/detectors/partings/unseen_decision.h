@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ranks wait at one line and nothing is recorded: their hosts ran ahead of the devices. The
-// cause is before that line. Reports the choice or loop of the source with the strongest evidence:
-// as likely if the ranks' memory shows different results, otherwise as possible.
+// All ranks wait at one line and nothing is recorded: their hosts ran ahead of the devices; or a
+// rank that must have passed that line has ended. The cause is before the line. Reports the choice
+// or loop of the source with the strongest evidence: as likely if the ranks' memory shows different
+// results, otherwise as possible.
 #pragma once
 
 #include <optional>
@@ -20,6 +21,7 @@ struct UnseenDecision {
   std::vector<Candidate> rivals;  // with equally strong evidence, further back
   std::string_view kind;          // kind of the finding
   model::CallSite standing;       // current line of all ranks
+  model::RankSet left{};          // ranks that have passed it and ended
 };
 
 /// Without records: any of the ranks if all wait, for a device or for other ranks, at one line;
