@@ -21,7 +21,6 @@ namespace {
 #define CUPTI_FUNCTION(name) decltype(&::cupti##name) name = nullptr
 struct Cupti {
   CUPTI_FUNCTION(Subscribe);
-  CUPTI_FUNCTION(Unsubscribe);
   CUPTI_FUNCTION(EnableCallback);
   CUPTI_FUNCTION(ActivityRegisterCallbacks);
   CUPTI_FUNCTION(ActivityEnable);
@@ -192,7 +191,6 @@ bool find(void* library, F& function, const char* name) {
 
 bool find_all(void* library) {
   return find(library, cupti.Subscribe, "cuptiSubscribe") &&
-         find(library, cupti.Unsubscribe, "cuptiUnsubscribe") &&
          find(library, cupti.EnableCallback, "cuptiEnableCallback") &&
          find(library, cupti.ActivityRegisterCallbacks, "cuptiActivityRegisterCallbacks") &&
          find(library, cupti.ActivityEnable, "cuptiActivityEnable") &&
@@ -204,15 +202,15 @@ bool find_all(void* library) {
 constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12"};
 
 /// The CUPTI that is loaded already, else the one installed with us; null if there is none.
-void* library(bool& was_here) {
-  was_here = true;
+void* library(bool& was_loaded) {
+  was_loaded = true;
   for (const int how : {RTLD_NOLOAD | RTLD_NOW, RTLD_NOW | RTLD_LOCAL}) {
     for (const char* const name : kNames) {
       if (void* const found = dlopen(name, how); found != nullptr) {
         return found;
       }
     }
-    was_here = false;
+    was_loaded = false;
   }
   return nullptr;
 }
@@ -232,13 +230,14 @@ const char* failed(CUptiResult result) {
   }
 }
 
-const char* open(Ends ends) {
+bool was_here = false;  // CUPTI was loaded before, perhaps by a user with its own buffers
+
+const char* subscribe() {
   for (const char* const name : kOthers) {
     if (std::getenv(name) != nullptr) {
       return "another tool has announced itself (Nsight or Kineto's daemon)";
     }
   }
-  bool was_here = false;
   void* const found = library(was_here);
   if (found == nullptr) {
     return "no libcupti.so.13 or .12 to be found";
@@ -246,21 +245,25 @@ const char* open(Ends ends) {
   if (!find_all(found)) {
     return "this libcupti lacks functions";
   }
-  clear();
-  CUptiResult result = cupti.Subscribe(&subscriber, on_call, nullptr);
-  if (result != CUPTI_SUCCESS) {
-    return failed(result);
-  }
-  is_open.store(true);
+  const CUptiResult result = cupti.Subscribe(&subscriber, on_call, nullptr);
+  return result == CUPTI_SUCCESS ? nullptr : failed(result);
+}
+
+void watch_calls(bool on) {
   for (const CUpti_driver_api_trace_cbid function : kWatched) {
     // Older versions have fewer.
-    cupti.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, function);
+    cupti.EnableCallback(on ? 1 : 0, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, function);
   }
+}
+
+void open(Ends ends) {
+  clear();
+  is_open.store(true);
+  watch_calls(true);
   records_kernels =
       ends == Ends::kTold && (records_kernels || !was_here) &&
       cupti.ActivityRegisterCallbacks(on_buffer_wanted, on_buffer_full) == CUPTI_SUCCESS &&
       cupti.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS;
-  return nullptr;
 }
 
 void look(Tell tell, void* context) {
@@ -272,11 +275,11 @@ void look(Tell tell, void* context) {
 
 void close() {
   is_open.store(false);
+  watch_calls(false);
   if (records_kernels) {
     cupti.ActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     cupti.ActivityFlushAll(0);
   }
-  cupti.Unsubscribe(subscriber);
 }
 
 }  // namespace
@@ -284,7 +287,7 @@ void close() {
 extern "C" {
 __attribute__((visibility("default"))) extern const Plugin ddpdoctor_cupti;
 const Plugin ddpdoctor_cupti = {
-    .interface = kInterface, .open = open, .look = look, .close = close};
+    .interface = kInterface, .subscribe = subscribe, .open = open, .look = look, .close = close};
 }
 
 }  // namespace ddpdoctor::agent::cupti

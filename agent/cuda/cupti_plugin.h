@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface between the agent and libddpdoctor_cupti.so. The library is built if CUPTI's
-// headers are available, is loaded for a profiling window, and knows nothing about rings: it only
-// reports what it saw.
+// headers are available, is loaded if profiling windows are requested, and knows nothing about
+// rings: it only reports what it saw.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace ddpdoctor::agent::cupti {
 
 /// Increment when anything below changes: both sides come from one build but may be installed
 /// separately.
-inline constexpr std::uint32_t kInterface = 2;
+inline constexpr std::uint32_t kInterface = 3;
 inline constexpr const char* kLibraryName = "libddpdoctor_cupti.so";
 inline constexpr const char* kSymbol = "ddpdoctor_cupti";
 
@@ -41,10 +41,14 @@ enum class Ends : std::uint32_t { kUnknown, kTold };
 /// The one symbol of the library.
 struct Plugin {
   std::uint32_t interface;
-  /// Returns null if the window is open, else the reason as one clause without a full stop.
-  const char* (*open)(Ends ends);
+  /// Becomes CUPTI's user, with nothing enabled. Returns null, or the reason against it as one
+  /// clause without a full stop. Call it while the GPU makes progress: CUPTI waits for it (seen
+  /// with CUDA 13.0).
+  const char* (*subscribe)();
+  void (*open)(Ends ends);
   /// Reports everything known now. Never waits for the GPU.
   void (*look)(Tell tell, void* context);
+  /// Stays CUPTI's user.
   void (*close)();
 };
 

@@ -14,7 +14,7 @@
 namespace ddpdoctor::agent::cupti {
 namespace {
 
-enum class State { kUnasked, kOff, kClosed, kOpen };
+enum class State { kUnasked, kOff, kRequested, kClosed, kOpen };
 constinit State state = State::kUnasked;
 constinit bool always = false;
 constinit const Plugin* plugin = nullptr;
@@ -39,7 +39,7 @@ State read_wish() {
     return State::kOff;
   }
   always = strcmp(wish, "always") == 0;
-  return State::kClosed;
+  return State::kRequested;
 }
 
 /// Next to the agent; never from the search path, where any user's file could be.
@@ -71,13 +71,20 @@ const Plugin* load(const char*& why) {
   return found;
 }
 
-void open_window(wire::Ring& ring) {
+void become_user(wire::Ring& ring) {
   const char* why = nullptr;
-  plugin = plugin == nullptr ? load(why) : plugin;
-  why = plugin == nullptr ? why : plugin->open(always ? Ends::kTold : Ends::kUnknown);
-  state = why == nullptr ? State::kOpen : State::kOff;
-  note(ring, why == nullptr ? wire::Phase::kStarted : wire::Phase::kFailed,
-       why == nullptr ? "CUPTI" : why);
+  plugin = load(why);
+  why = plugin == nullptr ? why : plugin->subscribe();
+  state = why == nullptr ? State::kClosed : State::kOff;
+  if (why != nullptr) {
+    note(ring, wire::Phase::kFailed, why);
+  }
+}
+
+void open_window(wire::Ring& ring) {
+  plugin->open(always ? Ends::kTold : Ends::kUnknown);
+  state = State::kOpen;
+  note(ring, wire::Phase::kStarted, "CUPTI");
   told_count = 0;
   looked = 0;
 }
@@ -127,6 +134,9 @@ void write(void* context, const Fact& fact) {
 void consider_window(wire::Ring& ring, std::uint64_t unmoved_since) {
   if (state == State::kUnasked) {
     state = read_wish();
+  }
+  if (state == State::kRequested) {
+    become_user(ring);
   }
   if (state == State::kOff) {
     return;

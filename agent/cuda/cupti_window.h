@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The window in which CUPTI is used if DDPDOCTOR_CUPTI requests it: 1 = while a call of NCCL has
-// made no progress for some time, always = from the first call on.
+// made no progress for some time, always = from the first call on. The agent becomes CUPTI's user
+// at the first call in both cases: later, cuptiSubscribe would wait for the GPU that makes none.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,9 @@
 // Every rank launched the same collective and none completes: no rank is missing. The cause is the
 // transport, the hardware or another stream, not the user's control flow.
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -124,6 +127,73 @@ bool some_device_is_elsewhere(const graph::Examination& examination, const graph
   });
 }
 
+// Ranks whose GPU is known not to have reached the call, while that of another one is in it.
+model::RankSet still_before(const graph::Examination& examination, const graph::GroupView& view,
+                            const model::CollectiveCall& call) {
+  model::RankSet before;
+  bool some_are_in_it = false;
+  for (const graph::RankProgress& progress : view.progress) {
+    const auto* own = examination.history.at(view.group.id, progress.rank, call.sequence);
+    if (own == nullptr || !own->begun) {
+      return {};
+    }
+    some_are_in_it = some_are_in_it || *own->begun;
+    if (!*own->begun) {
+      before.insert(progress.rank);
+    }
+  }
+  return some_are_in_it ? before : model::RankSet{};
+}
+
+// What those ranks launched since their last collective, and the others did not.
+void add_own_kernels(const graph::Examination& examination, const model::RankSet& before,
+                     const graph::GroupView& view, Finding& finding) {
+  std::set<std::string> everywhere;
+  for (const graph::RankProgress& progress : view.progress) {
+    if (!before.contains(progress.rank)) {
+      const auto names = model::launched_before(examination.job, progress.rank);
+      everywhere.insert(names.begin(), names.end());
+    }
+  }
+  for (const model::Rank rank : before.values()) {
+    std::vector<std::string> own = model::launched_before(examination.job, rank);
+    std::erase_if(own, [&](const std::string& name) { return everywhere.contains(name); });
+    if (!own.empty()) {
+      finding.evidence.push_back(
+          {.rank = rank,
+           .text = fmt::format("since its collective before, only rank {} launched {}", rank,
+                               fmt::join(own, ", "))});
+    }
+  }
+}
+
+void tell_whose_gpu(const graph::Examination& examination, const graph::GroupView& view,
+                    const model::CollectiveCall& call, const model::RankSet& before,
+                    Finding& finding) {
+  const bool one = before.size() == 1;
+  finding.culprits = before;
+  finding.summary = fmt::format(
+      "the GPU{} of {} {} not begun {}, in which the others wait; {} still in work launched before "
+      "it",
+      one ? "" : "s", before.said(), one ? "has" : "have", call_name(examination.job, call),
+      one ? "it is" : "they are");
+  finding.fix = fmt::format(
+      "Find the kernel that does not end: start with CUDA_LAUNCH_BLOCKING=1, and the host of {} "
+      "stops in the line that launches it. DDPDOCTOR_CUPTI=always names the kernels.",
+      before.said());
+  if (call.call_site.known()) {
+    finding.locations.push_back(
+        location(call.call_site, before, "the GPU has not reached this call"));
+  }
+  const auto* last =
+      examination.history.at(view.group.id, before.values().front(), call.sequence - 1);
+  if (last != nullptr && last->call_site.known() && last->call_site.line != call.call_site.line) {
+    finding.locations.push_back(location(
+        last->call_site, before, "the GPU has finished this; the kernel is launched after it"));
+  }
+  add_own_kernels(examination, before, view, finding);
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
   if (!may_hang(examination) || !unobserved_ranks(examination).empty() ||
@@ -146,12 +216,15 @@ Findings detect(const graph::Examination& examination) {
                                               : fmt::format("all {}", view.progress.size()),
                     examination.job.world_size ? "" : "known ", call_name(examination.job, *call));
     const std::vector<Compared> open = not_compared(examination, view, call->sequence);
-    if (open.empty()) {
+    if (const model::RankSet before = still_before(examination, view, *call); !before.empty()) {
+      finding.waiting = finding.waiting.minus(before);
+      tell_whose_gpu(examination, view, *call, before, finding);
+    } else if (open.empty()) {
       tell_transport(finding);
     } else {
       tell_what_is_open(examination, open, finding);
     }
-    if (call->call_site.known()) {
+    if (finding.culprits.empty() && call->call_site.known()) {
       finding.locations.push_back(
           location(call->call_site, finding.waiting, "this collective does not finish"));
     }

@@ -35,10 +35,15 @@ struct Operation {
   std::string_view function;   // as in distributed_c10d.py
   std::string_view operation;  // as recorded
   Activity activity = Activity::kCollective;
+  bool unrecorded = false;  // no recorder of collectives sees it
 };
 
 /// nullptr if the function is not in the table.
 const Operation* operation_of(std::string_view function);
+
+/// A function whose kernel waits for the same kernel of other ranks, by its full name; no recorder
+/// of collectives sees it. nullptr if it is not in the table.
+const Operation* device_operation_of(std::string_view full_name);
 
 /// "DistributedDataParallel.forward" → "forward".
 std::string_view plain_name(std::string_view qualified);

@@ -188,12 +188,47 @@ std::span<const ActivityRule> activity_rules() {
   return kRules;
 }
 
+constexpr Operation on_device(std::string_view function, std::string_view operation) {
+  return {.function = function, .operation = operation, .unrecorded = true};
+}
+
+/// Operations of torch 2.4 to 2.14 on symmetric memory that have a barrier between the ranks.
+constexpr Operation kDeviceOperations[] = {
+    on_device("one_shot_all_reduce", "one_shot_all_reduce"),
+    on_device("one_shot_all_reduce_out", "one_shot_all_reduce"),
+    on_device("one_shot_all_reduce_copy", "one_shot_all_reduce"),
+    on_device("one_shot_all_reduce_copy_out", "one_shot_all_reduce"),
+    on_device("two_shot_all_reduce_", "two_shot_all_reduce"),
+    on_device("two_shot_all_reduce_out", "two_shot_all_reduce"),
+    on_device("multimem_all_reduce_", "multimem_all_reduce"),
+    on_device("multimem_one_shot_all_reduce", "multimem_one_shot_all_reduce"),
+    on_device("multimem_one_shot_all_reduce_out", "multimem_one_shot_all_reduce"),
+    on_device("multimem_all_gather_out", "multimem_all_gather"),
+    on_device("reduce_scatter_out", "reduce_scatter"),
+    on_device("fused_all_gather_matmul", "fused_all_gather_matmul"),
+    on_device("fused_all_gather_scaled_matmul", "fused_all_gather_scaled_matmul"),
+    on_device("fused_matmul_reduce_scatter", "fused_matmul_reduce_scatter"),
+    on_device("fused_scaled_matmul_reduce_scatter", "fused_scaled_matmul_reduce_scatter"),
+};
+
 const Operation* operation_of(std::string_view function) {
   const std::string_view name = plain_name(function);
   const auto* const found =
       std::find_if(std::begin(kOperations), std::end(kOperations),
                    [name](const Operation& one) { return one.function == name; });
   return found == std::end(kOperations) ? nullptr : found;
+}
+
+const Operation* device_operation_of(std::string_view full_name) {
+  constexpr std::string_view kSymmetricMemory = "torch.ops.symm_mem.";
+  if (!full_name.starts_with(kSymmetricMemory)) {
+    return nullptr;
+  }
+  full_name.remove_prefix(kSymmetricMemory.size());
+  const auto* const found =
+      std::find_if(std::begin(kDeviceOperations), std::end(kDeviceOperations),
+                   [full_name](const Operation& one) { return one.function == full_name; });
+  return found == std::end(kDeviceOperations) ? nullptr : found;
 }
 
 }  // namespace ddpdoctor::graph

@@ -29,6 +29,7 @@ struct Made {
   std::vector<model::CallSite> callers;
   bool of_job = true;  // false: of a group that the program made
   Node made_group{};   // the call that made it, if it is known
+  bool unrecorded = false;
 };
 
 /// `group=…`
@@ -68,7 +69,8 @@ class Reader {
       return Made{.operation = std::string(operation->operation),
                   .callers = {here},
                   .of_job = !group,
-                  .made_group = group ? new_group_of(lines, group) : Node()};
+                  .made_group = group ? new_group_of(lines, group) : Node(),
+                  .unrecorded = operation->unrecorded};
     }
     if (ddp_ && name == "backward") {
       return Made{.operation = "all_reduce", .callers = {here}};
@@ -177,6 +179,17 @@ bool waits_or_has_ended(const Standing& one) {
          one.activity == Activity::kExited;
 }
 
+/// A recorder was read on this rank, and everything in it has ended.
+bool all_calls_are_over(const History& history, model::Rank rank) {
+  const auto over = [](const Calls& calls) {
+    return std::all_of(calls.begin(), calls.end(),
+                       [](const auto* call) { return model::is_over(call->state); });
+  };
+  return history.was_read(rank) && over(history.point_to_point(rank)) &&
+         std::all_of(history.lanes(rank).begin(), history.lanes(rank).end(),
+                     [&over](const Calls* calls) { return over(*calls); });
+}
+
 /// Another rank is in exactly this call, and this rank may have skipped it.
 bool may_have_missed(const LaunchedCall& launched, const Standing& one,
                      const std::vector<Standing>& all) {
@@ -244,7 +257,9 @@ std::optional<LaunchedCall> last_launch(const model::JobModel& job,
     LaunchedCall launched{.operation = std::move(made->operation),
                           .callers = std::move(made->callers),
                           .maybe = passed.from_start,
-                          .made_group = made->made_group};
+                          .made_group = made->made_group,
+
+                          .unrecorded = made->unrecorded};
     launched.callers.insert(launched.callers.end(),
                             callers.begin() + static_cast<std::ptrdiff_t>(i) + 1, callers.end());
     return launched;
@@ -258,8 +273,13 @@ const Operation* operation_called(const SourceText& lines, std::string_view call
   const auto& imports = program::facts_of(lines).imports;
   const std::size_t dot = callee.find('.');
   const auto head = imports.find(callee.substr(0, dot));
-  if (head == imports.end() || !head->second.starts_with("torch.distributed")) {
+  if (head == imports.end()) {
     return nullptr;
+  }
+  if (!head->second.starts_with("torch.distributed")) {
+    return dot == std::string_view::npos
+               ? nullptr
+               : device_operation_of(head->second + std::string(callee.substr(dot)));
   }
   return operation_of(dot == std::string_view::npos ? std::string_view(head->second) : callee);
 }
@@ -321,20 +341,24 @@ void take_launched_calls(const model::JobModel& job, const History& history,
   const bool one_line =
       std::all_of(standings.begin(), standings.end(),
                   [&standings](const Standing& one) { return one.user == standings.front().user; });
-  if (!history.empty() || one_line ||
-      !std::all_of(standings.begin(), standings.end(), waits_or_has_ended) ||
+  if (one_line || !std::all_of(standings.begin(), standings.end(), waits_or_has_ended) ||
       std::none_of(standings.begin(), standings.end(), stays_behind_device)) {
     return;
   }
   const std::vector<Standing> seen = standings;
   for (Standing& one : standings) {
-    auto launched = stays_behind_device(one)
+    const bool recorded = !history.empty();
+    auto launched = stays_behind_device(one) && (!recorded || all_calls_are_over(history, one.rank))
                         ? launched_last(job, one.callers, frames_parted(one, seen),
                                         waits_in_line_itself(*one.thread))
                         : std::nullopt;
+    if (launched && recorded && !launched->unrecorded) {
+      continue;  // the record would show it
+    }
     if (launched && !may_have_missed(*launched, one, seen)) {
       one.activity = Activity::kCollective;
-      one.call = BlockedCall{.operation = launched->operation, .group = world_group(job)};
+      one.call = BlockedCall{.operation = launched->operation,
+                             .group = recorded ? std::string() : world_group(job)};
       one.user = launched->callers.front();
       one.callers = std::move(launched->callers);
       one.launched = true;

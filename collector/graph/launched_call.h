@@ -27,6 +27,7 @@ struct LaunchedCall {
   bool maybe = false;                    // some path skips the call
   // The call that made its group, if the source shows it; no node for a call of the whole job.
   program::Node made_group{};
+  bool unrecorded = false;  // no recorder sees such calls
 };
 
 /// `callers`: the user's frames of a host that waits for its device, innermost first; only the
@@ -59,7 +60,8 @@ std::vector<model::CallSite> backward_before(const model::JobModel& job,
 bool waits_in_line_itself(const model::Thread& thread);
 
 /// Without records, ranks that wait for their GPUs at different lines are treated as waiting in
-/// their last launched call.
+/// their last launched call. With records, so is a rank all of whose calls are over: its GPU can
+/// only be in an operation that no recorder sees.
 void take_launched_calls(const model::JobModel& job, const History& history,
                          std::vector<Standing>& standings);
 

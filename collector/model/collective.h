@@ -54,6 +54,7 @@ struct CollectiveCall {
   std::optional<std::int64_t> sent_elements{};
   std::optional<std::int64_t> expected_elements{};
   CallState state = CallState::kUnknown;
+  std::optional<bool> begun{};     // its GPU has reached it in its stream; nothing = unknown
   std::optional<double> time;      // seconds, time of enqueueing
   std::optional<double> end_time;  // seconds, time of completion or failure
   CallSite call_site;              // the user's line, not torch's

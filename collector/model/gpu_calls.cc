@@ -93,6 +93,14 @@ std::vector<std::string> warnings_of_gpus(const JobModel& job,
   return sentences;
 }
 
+std::optional<bool> begun_on_gpu(const sources::RecordedCall& recorded) {
+  if (!recorded.on_stream || recorded.in_progress ||
+      recorded.state == sources::RecordedState::kUnknown) {
+    return std::nullopt;
+  }
+  return recorded.state != sources::RecordedState::kEnqueued;
+}
+
 std::vector<bool> queued_behind_others(const sources::Recording& recording) {
   using sources::RecordedState;
   std::vector<bool> hidden(recording.calls.size(), false);

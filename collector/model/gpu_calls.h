@@ -4,6 +4,7 @@
 // stream.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,10 @@ bool is_of_nccl(const JobModel& job, const CollectiveCall& call);
 /// True if torch recorded the calls of its NCCL groups for every one of these ranks (with its
 /// flight recorder): then NCCL's own record of the same calls is ignored. docs/adr/0012.
 bool told_above_nccl(const JobModel& job, const RankSet& ranks);
+
+/// Whether the GPU has reached the call in its stream, as the events around the launch show;
+/// nothing if they show nothing.
+std::optional<bool> begun_on_gpu(const sources::RecordedCall& recorded);
 
 /// By index of Recording::calls: true if the call was launched on a stream that an unfinished call
 /// of another group occupies. For the other ranks, such a call has not been made.

@@ -115,12 +115,14 @@ void tell(const Queues& queues, Rank rank, std::vector<GpuSentence>& sentences) 
   }
   for (const Fact* thread : queues.threads) {
     const std::int64_t object = whole(*thread, "object");
+    const bool is_of_stream = thread->text("function").value_or("").starts_with("cuStream");
     const bool of_nccl = std::find(streams.begin(), streams.end(), object) != streams.end();
     sentences.push_back(
         {rank,
          fmt::format("thread {} waits in {}{}", whole(*thread, "thread"),
                      thread->text("function").value_or(""),
-                     object == 0 ? std::string(" for the whole device")
+                     object == 0 ? std::string(is_of_stream ? " for the default stream"
+                                                            : " for the whole device")
                      : of_nccl   ? fmt::format(" for stream {:#x}, where NCCL's kernel is", object)
                                  : fmt::format(" for {:#x}", object))});
   }
@@ -155,6 +157,22 @@ std::vector<GpuSentence> gpu_queue(const JobModel& job) {
     tell(queues_of(job, rank), rank, sentences);
   }
   return sentences;
+}
+
+std::vector<std::string> launched_before(const JobModel& job, Rank rank) {
+  const Queues queues = queues_of(job, rank);
+  std::map<std::int64_t, std::vector<std::string>> by_stream;
+  std::map<std::int64_t, int> of_nccl;  // kernels of NCCL passed, newest first
+  for (const auto& [key, kernel] : queues.kernels) {
+    const auto stream = std::get<0>(key);
+    const std::string name = kernel->text("kernel").value_or("");
+    if (is_nccl(name)) {
+      ++of_nccl[stream];
+    } else if (of_nccl[stream] == 1) {
+      by_stream[stream].insert(by_stream[stream].begin(), name);
+    }
+  }
+  return by_stream.size() == 1 ? by_stream.begin()->second : std::vector<std::string>{};
 }
 
 std::string graph_launches(const JobModel& job) {

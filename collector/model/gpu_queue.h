@@ -24,6 +24,10 @@ struct GpuSentence {
 /// rank.
 std::vector<GpuSentence> gpu_queue(const JobModel& job);
 
+/// The kernels that a rank launched before its newest kernel of NCCL in the same stream, back to
+/// NCCL's one before; oldest first.
+std::vector<std::string> launched_before(const JobModel& job, Rank rank);
+
 /// The number of launches of CUDA graphs with NCCL calls, by rank. Empty if there are none.
 std::string graph_launches(const JobModel& job);
 

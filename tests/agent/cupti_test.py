@@ -91,9 +91,18 @@ SHORT = "w, s = n.Communicator(), n.Stream()\nw.all_reduce(n.buffer(4), 4, 'floa
         "print('libcupti' in open('/proc/self/maps').read())"
 
 
-def test_is_not_even_opened_unless_asked_for(tmp_path):
+def test_is_not_even_loaded_unless_asked_for(tmp_path):
     assert facts(tmp_path, SHORT) == ([], "False\n")
-    assert facts(tmp_path, SHORT, DDPDOCTOR_CUPTI="1") == ([], "False\n")
+
+
+def test_is_ready_before_the_gpu_stands_still(tmp_path):
+    """On an H200, cuptiSubscribe did not return while a kernel did not end."""
+    assert facts(tmp_path, SHORT, DDPDOCTOR_CUPTI="1") == ([], "True\n")
+
+
+def test_says_before_the_gpu_stands_still_why_it_cannot_be_ready(tmp_path):
+    found, _ = facts(tmp_path, SHORT, DDPDOCTOR_CUPTI="1", CUPTI_DOUBLE_ANSWER="39")
+    assert [fact.phase for fact in found] == [3]
 
 
 @pytest.mark.parametrize("answer,why", [("39", "another tool uses CUPTI (torch's profiler, Nsight)"), ("35", "CUPTI lacks privileges"),
@@ -131,8 +140,8 @@ def test_needs_libc_alone_and_shows_one_name():
 REAL = """
 import ctypes, sys
 class Plugin(ctypes.Structure):
-    _fields_ = [("interface", ctypes.c_uint32), ("open", ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_uint32)), ("look", ctypes.c_void_p), ("close", ctypes.c_void_p)]
-print(Plugin.in_dll(ctypes.CDLL(sys.argv[1]), "ddpdoctor_cupti").open(1))
+    _fields_ = [("interface", ctypes.c_uint32), ("subscribe", ctypes.CFUNCTYPE(ctypes.c_char_p)), ("open", ctypes.c_void_p), ("look", ctypes.c_void_p), ("close", ctypes.c_void_p)]
+print(Plugin.in_dll(ctypes.CDLL(sys.argv[1]), "ddpdoctor_cupti").subscribe())
 """
 
 

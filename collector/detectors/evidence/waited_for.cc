@@ -23,7 +23,7 @@ namespace {
 
 using graph::Activity;
 
-constexpr std::size_t kLongestQuote = 80;
+constexpr std::size_t kLongestHeader = 80;
 
 /// A waiting method of a standard-library class; the first match wins.
 struct Primitive {
@@ -141,7 +141,7 @@ std::optional<WaitedFor> end_of_loop(const model::JobModel& job, const graph::St
   if (!loop || loop->kind != program::BlockKind::kWhile || loop->line == standing.user.line) {
     return std::nullopt;
   }
-  const std::string header = base::elide(loop->text, kLongestQuote);
+  const std::string header = base::elide(loop->text, kLongestHeader);
   return WaitedFor{
       .doing = fmt::format("sleeping in the loop `{}`", header),
       .advice =

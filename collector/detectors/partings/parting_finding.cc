@@ -55,7 +55,7 @@ Confidence confidence(const Examination& examination, const Parting& parting, in
   const auto is_read = [](const Side& side) {
     return side.standing != nullptr && side.standing->launched;
   };
-  if (!parting.recorded && (is_read(parting.odd) || is_read(parting.rest))) {
+  if (is_read(parting.odd) || is_read(parting.rest)) {
     result = at_most(result, examination.still() ? Confidence::kLikely : Confidence::kPossible);
   }
   // A lost call may be the one that decides between sides of equal size.

@@ -27,6 +27,11 @@ std::string in_backquotes(std::string text) {
 
 std::string waiting_call(const graph::Examination& examination, const Explanation& explanation) {
   const Parting& parting = explanation.parting;
+  const graph::Standing* const standing = parting.rest.standing;
+  if (standing != nullptr && standing->launched && standing->call &&
+      standing->call->operation == parting.rest.operation) {
+    return call_name(examination.job, *standing->call);  // its number is not known
+  }
   return call_name(examination.job, parting.rest.operation, parting.group, parting.sequence);
 }
 

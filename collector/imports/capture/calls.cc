@@ -88,6 +88,7 @@ std::optional<model::CollectiveCall> read_call(const Cursor& in, const JobModel&
   const Cursor root = in["root"];
   const Cursor tag = in["tag"];
   const Cursor state = in["state"];
+  const Cursor begun = in["begun"];
   const Cursor time = in["time"];
   const Cursor end_time = in["end_time"];
   const Cursor direct = in["point_to_point"];
@@ -108,6 +109,7 @@ std::optional<model::CollectiveCall> read_call(const Cursor& in, const JobModel&
   out.point_to_point = direct.flag().value_or(named.point_to_point || out.peer.has_value());
   read_sizes(in, out);
   out.state = read_state(state);
+  out.begun = begun.flag();
   out.time = time.number();
   out.end_time = end_time.number();
   read_sites(in, out);

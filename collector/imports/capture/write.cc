@@ -114,6 +114,7 @@ ordered_json write_call(const model::CollectiveCall& call) {
   if (state != kCallStates.end()) {
     out["state"] = state->second;
   }
+  put(out, "begun", call.begun);
   put(out, "time", call.time);
   put(out, "end_time", call.end_time);
   if (call.call_site.known()) {

@@ -144,6 +144,7 @@ CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& 
   call.splits = recorded.input_splits;
   call.output_splits = recorded.output_splits;
   call.state = state_of(recorded.state);
+  call.begun = begun_on_gpu(recorded);
   call.time = recorded.time;
   call.end_time = recorded.end_time;
   call.tag = recorded.tag;

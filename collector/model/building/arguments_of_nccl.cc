@@ -165,6 +165,7 @@ void add_arguments_of_nccl(JobModel& job, const std::vector<CollectiveCall>& bel
       continue;
     }
     for (const auto& [call, same] : pairs_of(there->second, calls)) {
+      call->begun = same->begun;
       if (is_of_one_size(call->operation)) {
         call->root = call->root ? call->root : same->root;
         call->reduce_op = call->reduce_op.empty() ? same->reduce_op : call->reduce_op;

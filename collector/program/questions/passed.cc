@@ -32,18 +32,12 @@ Passed last_passed(const SourceText& text, int line, bool here,
   const FlowGraph& graph = flow_of(text, index.function_at(line)).graph;
   const std::vector<PointId> start = graph.points_at(line);
   std::vector<bool> seen(graph.points().size());
-  std::vector<PointId> open = start;
-  for (const PointId id : start) {
-    seen[id] = true;
-  }
-  while (!open.empty()) {
-    const PointId at = open.back();
-    open.pop_back();
-    const bool is_start = std::find(start.begin(), start.end(), at) != start.end();
-    const Node call = !is_start || here ? last_call(graph.points()[at].node, is_one) : Node();
+  std::vector<PointId> open;
+  const auto visit = [&](PointId at, bool counts) {
+    const Node call = counts ? last_call(graph.points()[at].node, is_one) : Node();
     if (call) {
       passed.calls.push_back(call);
-      continue;
+      return;
     }
     passed.from_start = passed.from_start || at == FlowGraph::kEntry;
     for (const PointId before : graph.points()[at].in) {
@@ -52,6 +46,14 @@ Passed last_passed(const SourceText& text, int line, bool here,
         open.push_back(before);
       }
     }
+  };
+  for (const PointId id : graph.points_at(line)) {
+    visit(id, here);
+  }
+  while (!open.empty()) {  // a loop leads back to the line itself: an iteration before
+    const PointId at = open.back();
+    open.pop_back();
+    visit(at, true);
   }
   std::sort(passed.calls.begin(), passed.calls.end(),
             [](Node a, Node b) { return a.begin() < b.begin(); });

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <cxxabi.h>
 #include <memory>
@@ -174,6 +175,30 @@ std::string_view without_clone(std::string_view name) {
   return name.substr(0, end);
 }
 
+/// The nested name at the front of a mangled one whose end was cut off ("_ZN2at6native4copyILi5…":
+/// at::native::copy); empty if there is none.
+std::string name_in(std::string_view mangled) {
+  if (!mangled.starts_with("_ZN")) {
+    return {};
+  }
+  mangled.remove_prefix(3);
+  std::string name;
+  std::size_t length = 0;
+  while (!mangled.empty()) {
+    const auto [end, error] =
+        std::from_chars(mangled.data(), mangled.data() + mangled.size(), length);
+    const auto digits = static_cast<std::size_t>(end - mangled.data());
+    if (error != std::errc{} || length == 0 || length > mangled.size() - digits) {
+      break;
+    }
+    const std::string_view part = mangled.substr(digits, length);
+    name += name.empty() ? "" : "::";
+    name += part.find("_GLOBAL__N") == part.npos ? part : std::string_view("(anonymous)");
+    mangled.remove_prefix(digits + length);
+  }
+  return name;
+}
+
 }  // namespace
 
 std::string folded_name(std::string_view demangled) {
@@ -207,6 +232,9 @@ std::string readable_function(std::string_view mangled) {
     if (text != nullptr && status == 0) {
       name = folded_name(text.get());
     }
+  }
+  if (name.empty()) {
+    name = name_in(plain);
   }
   if (name.empty()) {
     name = without_clone(plain);

@@ -44,6 +44,55 @@ TEST(GpuStalled, AccusesTheTransportOnlyWhenEverythingWasCompared) {
   EXPECT_FALSE(findings[0].details.contains("not_compared"));
 }
 
+/// The job in which the GPU of rank 2 has not reached the call; that of the last rank is as given.
+model::JobModel held_up(std::optional<bool> last) {
+  model::JobModel told_job = told().build();
+  for (model::CollectiveCall& call : told_job.collectives) {
+    if (call.sequence == 808) {
+      call.begun = call.rank == 3 ? last : std::optional(call.rank != 2);
+    }
+  }
+  return told_job;
+}
+
+TEST(GpuStalled, NamesTheRankWhoseGpuHasNotReachedTheCall) {
+  model::JobModel told_job = held_up(true);
+  for (const auto& [rank, name] : {std::pair{1, "gemm"}, {2, "gemm"}, {2, "spin_kernel"}}) {
+    const bool first = std::string_view(name) == "gemm";
+    told_job.facts.push_back({.rank = rank,
+                              .pid = {},
+                              .kind = "gpu-kernel",
+                              .fields = {{"stream", std::int64_t{0}},
+                                         {"place", std::int64_t{first ? 2 : 1}},
+                                         {"kernel", std::string(name)}}});
+    told_job.facts.push_back({.rank = rank,
+                              .pid = {},
+                              .kind = "gpu-kernel",
+                              .fields = {{"stream", std::int64_t{0}},
+                                         {"place", std::int64_t{0}},
+                                         {"kernel", std::string("ncclDevKernel_Generic")}}});
+  }
+  const Findings findings = asked("gpu-stalled", told_job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{2});
+  EXPECT_FALSE(findings[0].waiting.contains(2));
+  EXPECT_NE(findings[0].summary.find("the GPU of rank 2 has not begun all_reduce #808"),
+            std::string::npos)
+      << findings[0].summary;
+  ASSERT_FALSE(findings[0].evidence.empty());
+  EXPECT_EQ(findings[0].evidence[0].text,
+            "since its collective before, only rank 2 launched spin_kernel");
+}
+
+TEST(GpuStalled, BlamesNoGpuIfOneIsUnknownOrNoneHasBegun) {
+  EXPECT_TRUE(asked("gpu-stalled", held_up({}))[0].culprits.empty());
+  model::JobModel none = held_up(false);
+  for (model::CollectiveCall& call : none.collectives) {
+    call.begun = call.sequence == 808 ? std::optional(false) : call.begun;
+  }
+  EXPECT_TRUE(asked("gpu-stalled", none)[0].culprits.empty());
+}
+
 struct Lacking {
   const char* part;
   Confidence confidence;

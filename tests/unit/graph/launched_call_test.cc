@@ -89,6 +89,45 @@ TEST(LaunchedCall, IsWhatRanksAtDifferentLinesWaitIn) {
   EXPECT_EQ(standings(late)[0].activity, Activity::kGpu);
 }
 
+constexpr const char* kSymmetric = R"(import torch
+import torch.distributed as dist
+def step(x):
+    torch.ops.symm_mem.one_shot_all_reduce(x, "sum", name)
+    return x.item()
+def main():
+    for x in batches:
+        step(x)
+    dist.all_reduce(total)
+    total.item()
+)";
+
+/// Rank 0 waits for its GPU in step(), rank 1 in the all_reduce behind the loop.
+JobBuilder beside_a_recorder(std::int64_t calls_of_rank_0) {
+  JobBuilder builder = job();
+  builder.ranks(2).backend("nccl").source("/srv/a.py", kSymmetric);
+  builder.history(tests::kAll, 1, 3).call(1, {.operation = "all_reduce", .sequence = 4});
+  if (calls_of_rank_0 > 3) {
+    builder.call(0,
+                 {.operation = "all_reduce", .sequence = 4, .state = model::CallState::kStarted});
+  }
+  builder.stack(0, spins("py:step@/srv/a.py:5 | py:main@/srv/a.py:8"));
+  builder.stack(1, spins("py:main@/srv/a.py:10"));
+  return builder;
+}
+
+TEST(LaunchedCall, OfARankWithRecordsIsOneThatNoRecorderSees) {
+  const model::JobModel model = beside_a_recorder(3).build();
+  const std::vector<Standing> all = standings(model);
+  EXPECT_EQ(all[0].activity, Activity::kCollective);
+  ASSERT_TRUE(all[0].call);
+  EXPECT_EQ(all[0].call->operation, "one_shot_all_reduce");
+  EXPECT_EQ(all[0].user.line, 4);
+  // The record shows in what its GPU is.
+  const model::JobModel recorded = beside_a_recorder(4).build();
+  EXPECT_NE(standings(recorded)[0].call ? standings(recorded)[0].call->operation : "",
+            "one_shot_all_reduce");
+}
+
 TEST(LaunchedCall, IsNotTheOneThatAnotherRankStandsInAndThatMayBePassedBy) {
   const std::string dist =
       "py:broadcast@/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py:4 | ";

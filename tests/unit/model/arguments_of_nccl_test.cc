@@ -62,6 +62,18 @@ TEST(ArgumentsOfNccl, GiveTorchsCallsTheirRootsAndReductions) {
   EXPECT_FALSE(job.collectives[3].root);  // of rank 1 nothing is known
 }
 
+TEST(ArgumentsOfNccl, TellWhetherTheGpuHasBegunACall) {
+  JobModel job = told({"all_reduce", "all_reduce"});
+  CollectiveCall over = call(0, kBelow, 2, "all_reduce");
+  over.begun = true;
+  CollectiveCall queued = call(0, kBelow, 3, "all_reduce");
+  queued.begun = false;
+  add_arguments_of_nccl(job, {init(0), over, queued});
+  EXPECT_EQ(job.collectives[0].begun, true);
+  EXPECT_EQ(job.collectives[1].begun, false);
+  EXPECT_FALSE(job.collectives[2].begun);  // of rank 1 nothing is known
+}
+
 TEST(ArgumentsOfNccl, AreNotTakenIfTheCallsAreNotTheSame) {
   JobModel shifted = told({"broadcast", "all_reduce"});
   add_arguments_of_nccl(shifted, {init(0), rooted(0, 1, 1), rooted(0, 2, 1)});

@@ -50,6 +50,25 @@ TEST(GpuQueue, NamesTheKernelOfAnotherStreamThatNcclWaitsFor) {
                                       "queued behind ampere_sgemm of stream 0x10"}));
 }
 
+TEST(GpuQueue, NamesWhatWasLaunchedBetweenTwoKernelsOfNccl) {
+  const JobModel job = job_of({kernel(0, 4, "before", RecordedState::kUnknown),
+                               kernel(0, 3, "ncclDevKernel_Generic", RecordedState::kUnknown),
+                               kernel(0, 2, "first", RecordedState::kUnknown),
+                               kernel(0, 1, "second", RecordedState::kUnknown),
+                               kernel(0, 0, "ncclDevKernel_Generic", RecordedState::kUnknown)});
+  EXPECT_EQ(launched_before(job, 1), (std::vector<std::string>{"first", "second"}));
+  EXPECT_TRUE(launched_before(job, 0).empty());
+}
+
+TEST(GpuQueue, ReadsANameThatWasCutOff) {
+  const JobModel job = job_of({kernel(0, 1,
+                                      "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_14"
+                                      "func_wrapper_tIfZNS0_11sum_functorIfffEclERNS_14TensorItera",
+                                      RecordedState::kUnknown),
+                               kernel(0, 0, "ncclDevKernel_Generic", RecordedState::kUnknown)});
+  EXPECT_EQ(launched_before(job, 1), std::vector<std::string>{"at::native::reduce_kernel"});
+}
+
 TEST(GpuQueue, NamesTheUnfinishedKernelBeforeItInTheSameStream) {
   EXPECT_EQ(told({kernel(kTalk, 1, "long_kernel", RecordedState::kStarted),
                   kernel(kTalk, 0, "ncclDevKernel_Generic", RecordedState::kStarted)}),
