@@ -134,6 +134,25 @@ Files::Files(const SourceText& first, const std::map<std::string, SourceText>& a
       files_.push_back({.path = &path, .text = &text, .facts = &facts_of(text)});
     }
   }
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    add_module(i);
+  }
+}
+
+void Files::add_module(std::size_t file) {
+  constexpr std::string_view kEnding = ".py";
+  if (files_[file].path == nullptr || !files_[file].path->ends_with(kEnding)) {
+    return;
+  }
+  std::string_view path = *files_[file].path;
+  path.remove_suffix(kEnding.size());
+  const auto last = [&path] { return path.substr(path.rfind('/') + 1); };  // npos + 1 = 0
+  const bool package = last() == "__init__";
+  modules_.emplace(last(), file);
+  if (package && path.size() > last().size()) {
+    path.remove_suffix(last().size() + 1);
+    modules_.emplace(last(), file);
+  }
 }
 
 const File& Files::file_of(const SourceText& text) const {
@@ -146,7 +165,10 @@ const File* Files::module(std::string_view dotted) const {
   std::string path(dotted);
   std::replace(path.begin(), path.end(), '.', '/');
   const File* found = nullptr;
-  for (const File& file : files_) {
+  const auto [begin, end_of_named] =
+      modules_.equal_range(std::string_view(path).substr(path.rfind('/') + 1));
+  for (auto one = begin; one != end_of_named; ++one) {
+    const File& file = files_[one->second];
     for (const char* ending : {".py", "/__init__.py"}) {
       const std::string end = path + ending;
       const bool fits = file.path != nullptr && !path.empty() &&

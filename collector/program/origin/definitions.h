@@ -96,8 +96,11 @@ class Files {
 
  private:
   [[nodiscard]] Definition imported(std::string_view qualified, int depth) const;
+  void add_module(std::size_t file);
 
   std::vector<File> files_;
+  // By the last name of the module: "flags" of "utils/flags.py" and of "flags/__init__.py".
+  std::multimap<std::string_view, std::size_t> modules_;
 };
 
 /// The innermost class around a scope, including the scope itself; kNone if there is none.
