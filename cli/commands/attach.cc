@@ -75,6 +75,7 @@ class Attach : public Action {
     const Output output = TRY(Output::create(output_));
     limit_memory();
     monitor::JobChoice chosen{.pid = pid, .note = {}};
+    monitor::ObserveOptions options = options_;
     if (!no_tree_) {
       auto choice = monitor::choose_job(pid);
       if (!choice) {
@@ -82,9 +83,10 @@ class Attach : public Action {
         return kNotObserved;
       }
       chosen = std::move(*choice);
+      options.processes = &chosen.processes;
     }
     const Progress progress(fmt::format("reading the job of PID {} …", chosen.pid));
-    auto job = monitor::observe(chosen.pid, options_);
+    auto job = monitor::observe(chosen.pid, options);
     if (!job) {
       print_error(job.error());
       return kNotObserved;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collector/monitor/value_facts.h"
+#include "collector/sources/waits/context.h"
 #include "collector/stacks/capture.h"
 #include "collector/stacks/target/maps_table.h"
 
@@ -146,14 +147,17 @@ Recorders recorders(const model::Look& look) {
 base::Result<model::Look> first_look(pid_t pid, const ObserveOptions& options) {
   model::Look look;
   look.whole_tree = options.whole_tree;
-  look.tree = TRY(sources::find_job(pid, options.whole_tree));
+  look.tree = TRY(options.processes == nullptr
+                      ? sources::find_job(pid, options.whole_tree)
+                      : sources::find_job(pid, options.whole_tree, *options.processes));
   look.time = now_seconds();
   ValueFacts values;
   stacks::MapsTable maps;
   look.stacks = stacks::capture(pids_of(look.tree), capture_options(options, values, maps));
   sources::refine_roles(look.tree, look.stacks);
-  look.waits = sources::wait_targets(look.tree, look.stacks, &maps);
-  look.facts = sources::surroundings(look.tree, look.stacks, &maps);
+  sources::WaitContext context(look.tree, look.stacks, &maps);
+  look.waits = sources::wait_targets(context, look.stacks);
+  look.facts = sources::surroundings(context, look.stacks);
   values.add_to(look);
   return look;
 }
@@ -173,12 +177,13 @@ base::Result<model::Look> next_look(pid_t pid, const model::Look& before,
   stacks::MapsTable maps;
   look.stacks = joined(pids, kept, stacks::capture(moved, capture_options(options, values, maps)));
   sources::refine_roles(look.tree, look.stacks);
+  sources::WaitContext context(look.tree, look.stacks, &maps);
   if (moved.empty() && pids == pids_of(before.tree)) {
     look.waits = before.waits;
   } else {
-    look.waits = sources::wait_targets(look.tree, look.stacks, &maps);
+    look.waits = sources::wait_targets(context, look.stacks);
   }
-  look.facts = sources::surroundings(look.tree, look.stacks, &maps);
+  look.facts = sources::surroundings(context, look.stacks);
   values.add_to(look, &before);
   return look;
 }

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "collector/model/job_model.h"
+#include "collector/sources/processes/process_table.h"
 
 namespace ddpdoctor::monitor {
 
@@ -18,6 +19,8 @@ struct ObserveOptions {
   bool values = true;  // of the user's decisions and locals; never with `glance`
   int samples = 2;
   double interval = 0.5;  // seconds between observations
+  // As read just before, for the first observation; null = they are read.
+  const sources::ProcessTable* processes = nullptr;
 };
 
 /// Observes the job around `pid`. Fails with reason and remedy if nothing could be observed.

@@ -58,11 +58,17 @@ bool any_thread_in_d_state(const std::vector<stacks::ProcessStacks>& stacks) {
 std::vector<RawFact> surroundings(const JobTree& job,
                                   const std::vector<stacks::ProcessStacks>& stacks,
                                   stacks::MapsTable* maps) {
+  WaitContext context(job, stacks, maps);
+  return surroundings(context, stacks);
+}
+
+std::vector<RawFact> surroundings(WaitContext& context,
+                                  const std::vector<stacks::ProcessStacks>& stacks) {
+  const JobTree& job = context.job();
   if (job.processes.empty()) {
     return {};
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  WaitContext context(job, stacks, maps);
   const Scene scene{.context = context,
                     .stacks = stacks,
                     .now = std::chrono::duration<double>(now).count(),

@@ -27,6 +27,11 @@ struct RawFact {
   std::map<std::string, Value> fields;
 };
 
+class WaitContext;
+
+/// With what the waits of the same snapshot have read already.
+std::vector<RawFact> surroundings(WaitContext& context,
+                                  const std::vector<stacks::ProcessStacks>& stacks);
 /// `maps`, if any, has what the capture of the stacks has read already.
 std::vector<RawFact> surroundings(const JobTree& job,
                                   const std::vector<stacks::ProcessStacks>& stacks,

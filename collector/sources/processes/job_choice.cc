@@ -67,6 +67,10 @@ class Chooser {
                          "choose one of them: " + listed(jobs));
   }
 
+  [[nodiscard]] const ProcessTable& processes() const {
+    return candidates_.table();
+  }
+
   std::vector<JobHere> here(const JobFilter& filter) {
     std::vector<pid_t> all;
     for (const auto& [pid, row] : candidates_.table()) {
@@ -305,7 +309,10 @@ base::Result<JobChoice> choose_job(pid_t asked) {
 }
 
 base::Result<JobChoice> choose_job(pid_t asked, ProcessTable table, const HasTorch& has_torch) {
-  return Chooser(std::move(table), has_torch).choose(asked);
+  Chooser chooser(std::move(table), has_torch);
+  JobChoice choice = TRY(chooser.choose(asked));
+  choice.processes = chooser.processes();
+  return choice;
 }
 
 std::vector<JobHere> jobs_here(const JobFilter& filter) {

@@ -18,6 +18,7 @@ namespace ddpdoctor::sources {
 struct JobChoice {
   pid_t pid = 0;
   std::string note;
+  ProcessTable processes{};  // as they were read for the choice
 };
 
 /// Fails if `asked` belongs to no job of PyTorch or MPI, or if several jobs run below it; the hint

@@ -47,10 +47,15 @@ std::optional<WaitTarget> target_of(WaitContext& context, const WaitingThread& w
 
 std::map<std::pair<pid_t, pid_t>, WaitTarget> wait_targets(
     const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks, stacks::MapsTable* maps) {
-  std::map<std::pair<pid_t, pid_t>, WaitTarget> targets;
   WaitContext context(job, stacks, maps);
+  return wait_targets(context, stacks);
+}
+
+std::map<std::pair<pid_t, pid_t>, WaitTarget> wait_targets(
+    WaitContext& context, const std::vector<stacks::ProcessStacks>& stacks) {
+  std::map<std::pair<pid_t, pid_t>, WaitTarget> targets;
   for (const stacks::ProcessStacks& process : stacks) {
-    const JobProcess* known = job.find(process.pid);
+    const JobProcess* known = context.job().find(process.pid);
     if (known == nullptr) {
       continue;
     }

@@ -23,7 +23,12 @@ struct WaitTarget {
   std::optional<double> limit{};  // maximum seconds after which the thread wakes by itself
 };
 
-/// For each (pid, tid) whose wait can be named.
+class WaitContext;
+
+/// For each (pid, tid) whose wait can be named. The context keeps what it reads, for the facts
+/// about the same snapshot.
+std::map<std::pair<pid_t, pid_t>, WaitTarget> wait_targets(
+    WaitContext& context, const std::vector<stacks::ProcessStacks>& stacks);
 std::map<std::pair<pid_t, pid_t>, WaitTarget> wait_targets(
     const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks,
     stacks::MapsTable* maps = nullptr);
