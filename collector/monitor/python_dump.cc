@@ -58,8 +58,7 @@ std::string whole_version(stacks::PythonVisit& visit) {
     }
     for (const stacks::Mapping& mapping : visit.target.maps().all()) {
       const std::size_t slash = mapping.path.rfind('/');
-      if (slash != std::string::npos &&
-          mapping.path.compare(slash + 1, std::string(object).size(), object) == 0) {
+      if (slash != std::string_view::npos && mapping.path.substr(slash + 1).starts_with(object)) {
         const std::string found = version_in_file(
             fmt::format("/proc/{}/root{}", visit.target.pid(), mapping.path), series);
         if (found != series) {

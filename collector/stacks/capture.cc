@@ -22,10 +22,11 @@ std::vector<ProcessStacks> capture(std::span<const pid_t> pids, const CaptureOpt
     process->want_names(names);
   }
   names.resolve();
+  FamilyPages family;
   std::vector<ProcessStacks> stacks;
   stacks.reserve(pids.size());
   for (auto& process : processes) {
-    stacks.push_back(process->finish(names));
+    stacks.push_back(process->finish(names, family));
     process.reset();
   }
   return stacks;

@@ -309,9 +309,10 @@ void ProcessCapture::describe_python() {
   }
 }
 
-ProcessStacks ProcessCapture::finish(const FunctionNames& names) {
+ProcessStacks ProcessCapture::finish(const FunctionNames& names, FamilyPages& family) {
   if (target_) {
     target_->memory().forget();
+    family.fetch(*target_);
     describe_python();
     if (python_ && options_.torch_state) {
       show_torch_values(*target_, *python_);
@@ -323,6 +324,9 @@ ProcessStacks ProcessCapture::finish(const FunctionNames& names) {
     }
     result_.longest_stop_ms = std::max(result_.longest_stop_ms, thread.stack.stopped_ms);
     result_.threads.push_back(std::move(thread.stack));
+  }
+  if (target_) {
+    family.keep(*target_);
   }
   if (target_ && options_.torch_state && python_) {
     result_.torch = read_torch_state(*target_, python_.get());

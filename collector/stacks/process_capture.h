@@ -11,6 +11,7 @@
 #include "collector/stacks/native/source_lines.h"
 #include "collector/stacks/native/symbols.h"
 #include "collector/stacks/python_visit.h"
+#include "collector/stacks/target/family_pages.h"
 #include "collector/stacks/thread_capture.h"
 
 namespace ddpdoctor::stacks {
@@ -27,7 +28,7 @@ class ProcessCapture {
   /// Registers the addresses of its native frames.
   void want_names(FunctionNames& names);
   /// Resolves names, merges and returns the stacks.
-  ProcessStacks finish(const FunctionNames& names);
+  ProcessStacks finish(const FunctionNames& names, FamilyPages& family);
 
  private:
   bool open(ElfCache& files);

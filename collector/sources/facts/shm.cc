@@ -100,8 +100,8 @@ class Users {
   void add_mapped_by(pid_t pid) {
     for (const stacks::Mapping& mapping : scene_.context.maps(pid).all()) {
       const std::size_t at = mapping.path.find(kFolder);
-      if (at != std::string::npos && !mapping.deleted) {
-        pids_[mapping.path.substr(at + kFolder.size())].insert(pid);
+      if (at != std::string_view::npos && !mapping.deleted) {
+        pids_[std::string(mapping.path.substr(at + kFolder.size()))].insert(pid);
       }
     }
   }

@@ -31,8 +31,8 @@ Kept kept_by(const stacks::Maps& maps) {
   Kept kept{.paths = {}, .mappings = maps.all().size()};
   for (const stacks::Mapping& mapping : maps.all()) {
     const std::size_t at = mapping.path.find(kSegments);
-    if (at != std::string::npos && !mapping.deleted) {
-      kept.paths.insert(mapping.path.substr(at));
+    if (at != std::string_view::npos && !mapping.deleted) {
+      kept.paths.emplace(mapping.path.substr(at));
     }
   }
   return kept;

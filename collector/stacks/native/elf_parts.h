@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <elf.h>
 #include <map>
 #include <memory>
@@ -27,6 +28,19 @@ struct SymbolTable {
   }
   /// The entry at `index` (< size()).
   [[nodiscard]] Elf64_Sym at(std::size_t index) const;
+  struct Range {
+    std::uint64_t value = 0;
+    std::uint64_t size = 0;
+  };
+  /// Only st_value and st_size of the entry at `index` (< size()).
+  [[nodiscard]] Range range_at(std::size_t index) const {
+    static_assert(offsetof(Elf64_Sym, st_size) ==
+                  offsetof(Elf64_Sym, st_value) + sizeof(Elf64_Sym::st_value));
+    Range range;
+    std::memcpy(&range, symbols.data() + index * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_value),
+                sizeof(range));
+    return range;
+  }
   /// The symbol's name; empty if it is outside the name table or not terminated.
   [[nodiscard]] std::string_view name(const Elf64_Sym& symbol) const;
 };

@@ -85,7 +85,7 @@ std::optional<SourcePlace> SourceLines::at(const std::string& path, std::uint64_
   return SourcePlace{.file = base::printable(source), .line = number};
 }
 
-bool may_be_user_code(const std::string& path) {
+bool may_be_user_code(std::string_view path) {
   constexpr std::array<std::string_view, 6> kSystem = {"/usr/",  "/lib",   "/bin/",
                                                        "/sbin/", "/proc/", "["};
   constexpr std::array<std::string_view, 14> kParts = {

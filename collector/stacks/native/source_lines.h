@@ -36,7 +36,7 @@ class SourceLines {
 };
 
 /// False if a code file certainly belongs to the system or to MPI; otherwise it may be the user's.
-bool may_be_user_code(const std::string& path);
+bool may_be_user_code(std::string_view path);
 
 /// Function and line of an address in a code file; the name is empty and the line 0 if the file
 /// does not contain them.

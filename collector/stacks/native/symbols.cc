@@ -44,7 +44,8 @@ bool is_better(const SymbolTable& table, const Elf64_Sym& one, const Elf64_Sym& 
 }
 
 /// Finds the wanted addresses inside a symbol's range: a table gives the first candidate for each
-/// slice of the address range.
+/// slice of the address range. Nearly all symbols of a table have none: may_contain rejects those
+/// by two words of the symbol.
 class Wanted {
  public:
   explicit Wanted(std::span<const std::uint64_t> addresses) : addresses_(addresses) {
@@ -59,7 +60,18 @@ class Wanted {
         ++next;
       }
       first_[slice] = static_cast<std::uint32_t>(next);
+      candidate_[slice] = next < addresses.size() ? addresses[next] : 0;
     }
+  }
+
+  /// False if no wanted address is in [value, value + size); may be true although there is none.
+  [[nodiscard]] bool may_contain(std::uint64_t value, std::uint64_t size) const {
+    if (value > addresses_.back()) {
+      return false;
+    }
+    const std::uint64_t from = std::max(value, addresses_.front());
+    const std::uint64_t candidate = candidate_[(from - addresses_.front()) >> shift_];
+    return candidate < value || candidate - value < size;
   }
 
   /// Index of the first wanted address that is at least `value`.
@@ -80,6 +92,7 @@ class Wanted {
   std::span<const std::uint64_t> addresses_;
   unsigned shift_ = 0;
   std::array<std::uint32_t, kSlices> first_{};
+  std::array<std::uint64_t, kSlices> candidate_{};  // the address at first_; 0 = none
 };
 
 bool is_code_symbol(const Elf64_Sym& symbol) {
@@ -93,8 +106,11 @@ void search(const SymbolTable& table, std::span<const std::uint64_t> addresses,
   const Wanted wanted(addresses);
   std::vector<std::size_t> changed;
   for (std::size_t i = 0; i < table.size(); ++i) {
+    if (const auto range = table.range_at(i); !wanted.may_contain(range.value, range.size)) {
+      continue;
+    }
     const Elf64_Sym symbol = table.at(i);
-    if (symbol.st_value > addresses.back() || !is_code_symbol(symbol)) {
+    if (!is_code_symbol(symbol)) {
       continue;
     }
     for (std::size_t j = wanted.first_from(symbol.st_value);

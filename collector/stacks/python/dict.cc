@@ -335,12 +335,20 @@ PythonObjects::Pairs PythonObjects::own_attributes(RemoteAddress object, std::si
   if (type.name.empty()) {
     return {};
   }
+  Pairs pairs;
   if (const RemoteAddress dict = instance_dict(object, type); dict != 0) {
-    return items(dict, limit);
+    pairs = items(dict, limit);
+  } else if (const RemoteAddress values = instance_values(object, type); values != 0) {
+    const auto keys = keys_at(type.shared_keys);
+    pairs = keys ? entries(*keys, values, limit) : Pairs{};
   }
-  const RemoteAddress values = instance_values(object, type);
-  const auto keys = values != 0 ? keys_at(type.shared_keys) : std::nullopt;
-  return keys ? entries(*keys, values, limit) : Pairs{};
+  std::vector<RemoteAddress> all;
+  for (const auto& [name, value] : pairs) {
+    all.push_back(name);
+    all.push_back(value);
+  }
+  expect(all);
+  return pairs;
 }
 
 }  // namespace ddpdoctor::stacks

@@ -187,8 +187,29 @@ RawPythonStack read_python_stack(RemoteMemory& memory, const PythonLayout& layou
   return stack;
 }
 
+void FrameDecoder::expect_codes(const RawPythonStack& stack) {
+  std::vector<RemoteAddress> fresh;
+  for (const RawPythonFrame& one : stack) {
+    if (!one.shim && !codes_.contains(one.code)) {
+      fresh.push_back(one.code);
+    }
+  }
+  objects_.expect(fresh);
+  std::vector<RemoteAddress> parts;
+  for (const RemoteAddress code : fresh) {
+    for (const std::int64_t part :
+         {layout_.code_qualname >= 0 ? layout_.code_qualname : layout_.code_name,
+          layout_.code_filename, layout_.code_line_table}) {
+      parts.push_back(pointer(memory_, at(code, part)));
+    }
+  }
+  objects_.expect(parts);
+}
+
 void FrameDecoder::append_names(RemoteAddress tuple, bool cells, Code& code) {
-  for (const RemoteAddress name : objects_.elements(tuple, kMostLocalNames)) {
+  const auto names = objects_.elements(tuple, kMostLocalNames);
+  objects_.expect(names);
+  for (const RemoteAddress name : names) {
     code.local_names.push_back(base::printable(objects_.string(name, 64).value_or("?")));
     code.local_is_cell.push_back(cells);
   }
@@ -266,9 +287,13 @@ std::vector<std::pair<std::string, std::string>> FrameDecoder::locals(const RawP
                     std::as_writable_bytes(std::span(slots)))) {
     return {};
   }
+  for (RemoteAddress& slot : slots) {
+    slot = untagged(slot, layout_.version);
+  }
+  objects_.expect(slots);
   std::vector<std::pair<std::string, std::string>> shown;
   for (std::size_t i = 0; i < slots.size() && shown.size() < kMostLocals; ++i) {
-    RemoteAddress value = untagged(slots[i], layout_.version);
+    RemoteAddress value = slots[i];
     // An argument that a closure uses is a plain value until its cell is created.
     if (code.local_is_cell[i] && value != 0 && objects_.type_name(value) == "cell") {
       value = pointer(memory_, at(value, layout_.cell_content));
@@ -316,6 +341,7 @@ std::optional<Frame> FrameDecoder::decode_code(RemoteAddress address, int lasti)
 }
 
 std::vector<PythonFrame> FrameDecoder::decode(const RawPythonStack& stack) {
+  expect_codes(stack);
   std::vector<PythonFrame> frames;
   frames.reserve(stack.size());
   for (const RawPythonFrame& raw : stack) {

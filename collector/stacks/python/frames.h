@@ -61,6 +61,8 @@ class FrameDecoder {
   };
 
   const Code& code_at(RemoteAddress address);
+  /// Fetches what code_at reads of the stack's code objects together.
+  void expect_codes(const RawPythonStack& stack);
   void read_local_names(RemoteAddress address, Code& code);
   void append_names(RemoteAddress tuple, bool cells, Code& code);
   [[nodiscard]] std::int64_t offset_in_code(const RawPythonFrame& frame) const;

@@ -273,18 +273,21 @@ RemoteAddress IterationReader::code_of(RemoteAddress frame) {
   return untagged(pointer(objects_.memory(), at(frame, layout.frame_code)), layout.version);
 }
 
+bool IterationReader::still_runs(RemoteAddress frame, RemoteAddress code) {
+  const PythonLayout& layout = objects_.layout();
+  RemoteAddress now = 0;
+  return objects_.memory().read_now(at(frame, layout.frame_code),
+                                    std::as_writable_bytes(std::span(&now, 1))) &&
+         untagged(now, layout.version) == code;
+}
+
 std::vector<Iteration> IterationReader::loops_of(RemoteAddress frame, RemoteAddress code) {
-  const auto stands = [&] { return code != 0 && code_of(frame) == code; };
-  if (!stands()) {
+  if (code == 0 || code_of(frame) != code) {
     return {};
   }
   budget_ = kMostIteratorsRead;
   std::vector<Iteration> loops = loops_at(frame, code, 0);
-  if (loops.empty()) {
-    return loops;
-  }
-  objects_.memory().forget();
-  return stands() ? loops : std::vector<Iteration>{};
+  return loops.empty() || still_runs(frame, code) ? loops : std::vector<Iteration>{};
 }
 
 }  // namespace ddpdoctor::stacks

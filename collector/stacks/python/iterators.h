@@ -43,6 +43,8 @@ class IterationReader {
   };
   Blocks blocks_at(RemoteAddress frame, RemoteAddress code);
   RemoteAddress code_of(RemoteAddress frame);
+  /// By current data, not by the cached frame.
+  bool still_runs(RemoteAddress frame, RemoteAddress code);
   Iteration read(RemoteAddress iterator, int depth);
   std::vector<Iteration> loops_at(RemoteAddress frame, RemoteAddress code, int depth);
   Iteration read_range(RemoteAddress iterator);

@@ -68,6 +68,23 @@ RemoteAddress PythonObjects::type_of(RemoteAddress object) {
   return memory_.get<RemoteAddress>(at(object, layout_.object_type)).value_or(0);
 }
 
+void PythonObjects::expect(std::span<const RemoteAddress> objects) {
+  memory_.expect(objects);
+  std::vector<RemoteAddress> types;
+  for (const RemoteAddress object : objects) {
+    const RemoteAddress type = type_of(object);
+    if (type != 0 && !types_.contains(type)) {
+      types.push_back(type);
+    }
+  }
+  memory_.expect(types);
+  std::vector<RemoteAddress> names;
+  for (const RemoteAddress type : types) {
+    names.push_back(pointer(memory_, at(type, layout_.type_name)));
+  }
+  memory_.expect(names);
+}
+
 const PythonObjects::Type& PythonObjects::type_at(RemoteAddress type_address) {
   const auto known = types_.find(type_address);
   if (known != types_.end()) {

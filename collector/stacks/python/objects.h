@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,6 +73,10 @@ class PythonObjects {
   [[nodiscard]] const PythonLayout& layout() const {
     return layout_;
   }
+
+  /// Says which objects will be read next, so that they, their types and the names of these are
+  /// fetched together (RemoteMemory::expect).
+  void expect(std::span<const RemoteAddress> objects);
 
   /// True for the None object; false for anything else and if unreadable.
   bool is_none(RemoteAddress object);

@@ -148,7 +148,9 @@ class LivePythonReader final : public PythonReader {
       tids.emplace(thread.ident, thread.state.inner_tid);
     }
     std::vector<std::pair<pid_t, std::string>> names;
-    for (const auto& [key, thread] : objects_.items(*active, kMostThreadNames)) {
+    const auto entries = objects_.items(*active, kMostThreadNames);
+    expect_keys(entries);
+    for (const auto& [key, thread] : entries) {
       const auto ident = objects_.integer(key);
       const auto tid = ident ? tids.find(static_cast<std::uint64_t>(*ident)) : tids.end();
       const auto name = tid == tids.end() ? std::nullopt : objects_.attribute(thread, "_name");
@@ -168,7 +170,9 @@ class LivePythonReader final : public PythonReader {
       return {};
     }
     std::map<std::string, std::string> found;
-    for (const auto& [key, value] : objects_.items(*variables, kMostVariables)) {
+    const auto entries = objects_.items(*variables, kMostVariables);
+    expect_keys(entries);
+    for (const auto& [key, value] : entries) {
       const auto name = objects_.bytes(key, 256);
       if (name && describes_job(*name)) {
         found.emplace(base::printable(*name),
@@ -183,6 +187,15 @@ class LivePythonReader final : public PythonReader {
   }
 
  private:
+  void expect_keys(const std::vector<std::pair<RemoteAddress, RemoteAddress>>& entries) {
+    std::vector<RemoteAddress> keys;
+    keys.reserve(entries.size());
+    for (const auto& [key, value] : entries) {
+      keys.push_back(key);
+    }
+    objects_.expect(keys);
+  }
+
   RemoteMemory& memory_;
   PythonHome home_;
   PythonObjects objects_;

@@ -24,7 +24,9 @@ constexpr std::size_t kLongestName = 64;
 constexpr std::int64_t kArgumentsBefore311 = 16;
 
 void append(PythonObjects& objects, RemoteAddress tuple, bool cells, LocalNames& out) {
-  for (const RemoteAddress name : objects.elements(tuple, kMostNames)) {
+  const auto names = objects.elements(tuple, kMostNames);
+  objects.expect(names);
+  for (const RemoteAddress name : names) {
     if (out.names.size() >= kMostNames) {
       return;
     }
@@ -174,6 +176,11 @@ Binding Scope::find(std::string_view name) {
 }
 
 std::vector<std::pair<std::string, RemoteAddress>> Scope::locals() {
+  std::vector<RemoteAddress> held;
+  for (const RemoteAddress slot : slots_) {
+    held.push_back(untagged(slot, objects_.layout().version));
+  }
+  objects_.expect(held);
   std::vector<std::pair<std::string, RemoteAddress>> out;
   for (std::size_t i = 0; i < names_.names.size(); ++i) {
     const RemoteAddress value = slot_value(i, untagged(slots_[i], objects_.layout().version));

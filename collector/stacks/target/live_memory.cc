@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kMaxCachedPages = 2048;  // 8 MiB
 constexpr std::size_t kUncachedFrom = 16 * kPageSize;
-constexpr std::size_t kSpan = 1024;  // IOV_MAX
+constexpr std::size_t kSpan = 1024;        // IOV_MAX
+constexpr std::size_t kMostExpected = 64;  // pages of one call; more per call are not faster
 
 constexpr RemoteAddress page_of(RemoteAddress address) {
   return address & ~RemoteAddress{kPageSize - 1};
@@ -51,6 +52,58 @@ std::size_t LiveMemory::copy(RemoteAddress address, std::span<std::byte> into) {
   return done;
 }
 
+std::unique_ptr<LiveMemory::Page> LiveMemory::empty_page() {
+  if (spare_.empty()) {
+    return std::make_unique<Page>();
+  }
+  std::unique_ptr<Page> page = std::move(spare_.back());
+  spare_.pop_back();
+  return page;
+}
+
+std::size_t LiveMemory::fetch(std::span<const RemoteAddress> wanted) {
+  std::array<std::unique_ptr<Page>, kMostExpected> pages;
+  std::array<iovec, kMostExpected> local{};
+  std::array<iovec, kMostExpected> remote{};
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    pages[i] = empty_page();
+    local[i] = {.iov_base = pages[i]->data(), .iov_len = kPageSize};
+    remote[i] = {.iov_base = reinterpret_cast<void*>(wanted[i]), .iov_len = kPageSize};  // NOLINT
+  }
+  const ssize_t got =
+      ::process_vm_readv(pid_, local.data(), wanted.size(), remote.data(), wanted.size(), 0);
+  const std::size_t whole = got > 0 ? static_cast<std::size_t>(got) / kPageSize : 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (i < whole) {
+      pages_.emplace(wanted[i], Cached{.content = std::move(pages[i])});
+    } else {
+      spare_.push_back(std::move(pages[i]));
+    }
+  }
+  return whole;
+}
+
+void LiveMemory::expect(std::span<const RemoteAddress> addresses) {
+  std::vector<RemoteAddress> wanted;
+  wanted.reserve(addresses.size());
+  for (const RemoteAddress address : addresses) {
+    if (address != 0 && !pages_.contains(page_of(address))) {
+      wanted.push_back(page_of(address));
+    }
+  }
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  if (wanted.size() < 2 || pages_.size() + wanted.size() > kMaxCachedPages) {
+    return;  // page() reads one as fast
+  }
+  std::span<const RemoteAddress> rest = wanted;
+  while (!rest.empty()) {
+    const auto some = rest.first(std::min(rest.size(), kMostExpected));
+    const std::size_t read = fetch(some);
+    rest = rest.subspan(std::min(rest.size(), read < some.size() ? read + 1 : read));
+  }
+}
+
 const LiveMemory::Page* LiveMemory::page(RemoteAddress address) {
   if (address == last_address_) {
     return last_page_;
@@ -60,21 +113,16 @@ const LiveMemory::Page* LiveMemory::page(RemoteAddress address) {
     if (pages_.size() >= kMaxCachedPages) {
       forget();
     }
-    std::unique_ptr<Page> fresh;
-    if (spare_.empty()) {
-      fresh = std::make_unique<Page>();
-    } else {
-      fresh = std::move(spare_.back());
-      spare_.pop_back();
-    }
+    std::unique_ptr<Page> fresh = empty_page();
     if (copy(address, *fresh) != kPageSize) {
       spare_.push_back(std::move(fresh));
       return nullptr;
     }
-    found = pages_.emplace(address, std::move(fresh)).first;
+    found = pages_.emplace(address, Cached{.content = std::move(fresh)}).first;
   }
+  found->second.used = true;
   last_address_ = address;
-  last_page_ = found->second.get();
+  last_page_ = found->second.content.get();
   return last_page_;
 }
 
@@ -100,10 +148,20 @@ bool LiveMemory::read(RemoteAddress address, std::span<std::byte> into) {
   return true;
 }
 
+std::vector<RemoteAddress> LiveMemory::used() const {
+  std::vector<RemoteAddress> addresses;
+  for (const auto& [address, page] : pages_) {
+    if (page.used) {
+      addresses.push_back(address);
+    }
+  }
+  return addresses;
+}
+
 void LiveMemory::forget() {
-  for (auto& [address, content] : pages_) {
+  for (auto& [address, page] : pages_) {
     if (spare_.size() < kMaxCachedPages / 16) {
-      spare_.push_back(std::move(content));
+      spare_.push_back(std::move(page.content));
     }
   }
   pages_.clear();

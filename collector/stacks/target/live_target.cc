@@ -22,7 +22,7 @@ std::string build_id_in_memory(const Mapping& mapping, RemoteMemory& memory, con
       if (!memory.read(one.start, page)) {
         return {};
       }
-      const auto head = ElfFile::from_memory(std::move(page), mapping.path);
+      const auto head = ElfFile::from_memory(std::move(page), std::string(mapping.path));
       return head ? (*head)->build_id() : std::string{};
     }
   }
@@ -57,7 +57,7 @@ ElfFile* ElfCache::open(pid_t pid, const Mapping& mapping, RemoteMemory& memory,
       ElfFile::open(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end));
   if (!file) {
     for (const std::string& path :
-         {fmt::format("/proc/{}/root{}", pid, mapping.path), mapping.path}) {
+         {fmt::format("/proc/{}/root{}", pid, mapping.path), std::string(mapping.path)}) {
       file = ElfFile::open(path);
       if (file && is_same_file(path, **file, mapping, memory, maps)) {
         break;
@@ -87,7 +87,7 @@ std::optional<LoadedObject> LiveTarget::load_from_memory(const Mapping& mapping)
     if (memory_.copy(mapping.start, bytes) != bytes.size()) {
       return std::nullopt;
     }
-    auto file = ElfFile::from_memory(std::move(bytes), mapping.path);
+    auto file = ElfFile::from_memory(std::move(bytes), std::string(mapping.path));
     if (!file) {
       return std::nullopt;
     }

@@ -2,8 +2,8 @@
 #include "collector/stacks/target/maps.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fcntl.h>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,36 +14,54 @@ namespace ddpdoctor::stacks {
 
 namespace {
 
-bool parse_number(std::string_view word, int radix, std::uint64_t& value) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value, radix);
-  return error == std::errc{} && end == word.data() + word.size();
+constexpr unsigned kNoDigit = 255;
+
+constexpr unsigned digit_of(char letter) {
+  if (letter >= '0' && letter <= '9') {
+    return static_cast<unsigned>(letter - '0');
+  }
+  return letter >= 'a' && letter <= 'f' ? static_cast<unsigned>(letter - 'a') + 10 : kNoDigit;
 }
 
-bool parse_pair(std::string_view word, char separator, std::uint64_t& first,
-                std::uint64_t& second) {
-  const std::size_t middle = word.find(separator);
-  return middle != std::string_view::npos && parse_number(word.substr(0, middle), 16, first) &&
-         parse_number(word.substr(middle + 1), 16, second);
+/// Takes the digits before `end` and `end` itself from the start of `line`. A job has thousands of
+/// these lines, so each byte is looked at once.
+template <unsigned kRadix>
+bool take_number(std::string_view& line, char end, std::uint64_t& value) {
+  constexpr std::uint64_t kLargest = ~std::uint64_t{0} / kRadix;
+  std::size_t at = 0;
+  value = 0;
+  for (; at < line.size() && line[at] != end; ++at) {
+    const unsigned digit = digit_of(line[at]);
+    if (digit >= kRadix || value > kLargest || value * kRadix + digit < digit) {
+      return false;
+    }
+    value = value * kRadix + digit;
+  }
+  if (at == 0) {
+    return false;
+  }
+  line.remove_prefix(std::min(at + 1, line.size()));
+  return true;
 }
 
 /// "7f00-7f10 r-xp 00001000 08:01 1234   /usr/lib/x.so (deleted)", as proc(5) describes it.
 bool parse_line(std::string_view line, Mapping& mapping) {
   constexpr std::string_view kDeleted = " (deleted)";
+  constexpr std::size_t kPermissions = 4;
   std::uint64_t major = 0;
   std::uint64_t minor = 0;
-  if (!parse_pair(next_word(line), '-', mapping.start, mapping.end)) {
+  if (!take_number<16>(line, '-', mapping.start) || !take_number<16>(line, ' ', mapping.end) ||
+      mapping.start >= mapping.end || line.size() <= kPermissions || line[kPermissions] != ' ') {
     return false;
   }
-  const std::string_view permissions = next_word(line);
-  if (permissions.size() != 4 || mapping.start >= mapping.end ||
-      !parse_number(next_word(line), 16, mapping.offset) ||
-      !parse_pair(next_word(line), ':', major, minor) ||
-      !parse_number(next_word(line), 10, mapping.inode)) {
+  mapping.readable = line[0] == 'r';
+  mapping.writable = line[1] == 'w';
+  mapping.executable = line[2] == 'x';
+  line.remove_prefix(kPermissions + 1);
+  if (!take_number<16>(line, ' ', mapping.offset) || !take_number<16>(line, ':', major) ||
+      !take_number<16>(line, ' ', minor) || !take_number<10>(line, ' ', mapping.inode)) {
     return false;
   }
-  mapping.readable = permissions[0] == 'r';
-  mapping.writable = permissions[1] == 'w';
-  mapping.executable = permissions[2] == 'x';
   mapping.device = major << 32U | minor;
   std::string_view path = line.substr(std::min(line.find_first_not_of(' '), line.size()));
   if (path.ends_with(kDeleted)) {
@@ -60,8 +78,12 @@ base::Result<Maps> Maps::of(pid_t pid) {
   return parse(TRY(read_proc_file(AT_FDCWD, fmt::format("/proc/{}/maps", pid))));
 }
 
-base::Result<Maps> Maps::parse(std::string_view text) {
+base::Result<Maps> Maps::parse(std::string content) {
+  constexpr std::size_t kUsualLine = 100;
   Maps maps;
+  maps.text_ = std::make_shared<const std::string>(std::move(content));
+  std::string_view text = *maps.text_;
+  maps.mappings_.reserve(text.size() / kUsualLine);
   std::size_t number = 0;
   while (!text.empty()) {
     ++number;
@@ -77,7 +99,7 @@ base::Result<Maps> Maps::parse(std::string_view text) {
     while (!maps.mappings_.empty() && maps.mappings_.back().end > mapping.start) {
       maps.mappings_.pop_back();
     }
-    maps.mappings_.push_back(std::move(mapping));
+    maps.mappings_.push_back(mapping);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return maps;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,7 @@ struct Mapping {
   bool executable = false;
   std::uint64_t device = 0;  // major << 32 | minor
   std::uint64_t inode = 0;
-  std::string path;  // without " (deleted)"
+  std::string_view path;  // without " (deleted)"; valid as long as a copy of the Maps
   bool deleted = false;
 };
 
@@ -32,7 +33,7 @@ struct Mapping {
 class Maps {
  public:
   static base::Result<Maps> of(pid_t pid);
-  static base::Result<Maps> parse(std::string_view text);
+  static base::Result<Maps> parse(std::string content);
 
   [[nodiscard]] const Mapping* find(RemoteAddress address) const;
   [[nodiscard]] const std::vector<Mapping>& all() const {
@@ -40,6 +41,7 @@ class Maps {
   }
 
  private:
+  std::shared_ptr<const std::string> text_;  // the paths are parts of it; copies share it
   std::vector<Mapping> mappings_;
 };
 

@@ -28,6 +28,15 @@ class RemoteMemory {
 
   virtual bool read(RemoteAddress address, std::span<std::byte> into) = 0;
 
+  /// Reads current data even if older data is cached.
+  virtual bool read_now(RemoteAddress address, std::span<std::byte> into) {
+    return read(address, into);
+  }
+
+  /// Says which addresses will be read next, so that a cache can fetch them together. Reads are
+  /// correct without it.
+  virtual void expect(std::span<const RemoteAddress> /*addresses*/) {}
+
   /// Drops cached data: later reads return current data.
   virtual void forget() {}
 

@@ -29,8 +29,7 @@ std::string from_installation(Target& target) {
     if (!mapping.path.ends_with(kLibrary)) {
       continue;
     }
-    const std::string_view torch =
-        std::string_view(mapping.path).substr(0, mapping.path.size() - kLibrary.size());
+    const std::string_view torch = mapping.path.substr(0, mapping.path.size() - kLibrary.size());
     std::ifstream file(fmt::format("/proc/{}/root{}/version.py", target.pid(), torch));
     std::string text(kMaxSource, '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -16,7 +16,7 @@ constexpr std::string_view kText =
     "7ffd10100000-7ffd10102000 rw-s 00000000 00:01 9\n";
 
 TEST(Maps, KeepsWhatALineSays) {
-  const auto maps = Maps::parse(kText);
+  const auto maps = Maps::parse(std::string(kText));
   ASSERT_TRUE(maps.has_value());
   ASSERT_EQ(maps->all().size(), 4U);
   const Mapping& first = maps->all()[0];
@@ -34,7 +34,7 @@ TEST(Maps, KeepsWhatALineSays) {
 }
 
 TEST(Maps, FindsTheMappingAroundAnAddressAndNothingBetween) {
-  const auto maps = Maps::parse(kText);
+  const auto maps = Maps::parse(std::string(kText));
   ASSERT_TRUE(maps.has_value());
   EXPECT_EQ(maps->find(0x55d0c0000000U), &maps->all()[0]);
   EXPECT_EQ(maps->find(0x55d0c0001fffU), &maps->all()[1]);
@@ -46,9 +46,27 @@ TEST(Maps, FindsTheMappingAroundAnAddressAndNothingBetween) {
 TEST(Maps, RefusesLinesThatAreNone) {
   for (const std::string_view text :
        {"x", "1000-2000", "2000-1000 r-xp 0 0:0 0", "1000-2000 r-xp 0 0 0", "1000-2000 rxp 0 0:0 0",
-        "g000-h000 r-xp 0 0:0 0", "1000-2000 r-xp 0 0:0 z"}) {
-    EXPECT_FALSE(Maps::parse(text).has_value()) << text;
+        "g000-h000 r-xp 0 0:0 0", "1000-2000 r-xp 0 0:0 z", "1000-20000000000000000 r-xp 0 0:0 0",
+        "1000-2000 r-xp 0 0:0 18446744073709551616", "-2000 r-xp 0 0:0 0"}) {
+    EXPECT_FALSE(Maps::parse(std::string(text)).has_value()) << text;
   }
+}
+
+TEST(Maps, KeepsTheLargestNumbers) {
+  const auto maps = Maps::parse("0-ffffffffffffffff r-xp 0 0:0 18446744073709551615");
+  ASSERT_TRUE(maps.has_value());
+  EXPECT_EQ(maps->all()[0].end, ~0ULL);
+  EXPECT_EQ(maps->all()[0].inode, ~0ULL);
+}
+
+TEST(Maps, PathsAreValidInACopy) {
+  Maps copy;
+  {
+    const auto maps = Maps::parse(std::string(kText));
+    ASSERT_TRUE(maps.has_value());
+    copy = *maps;
+  }
+  EXPECT_EQ(copy.all()[0].path, "/usr/bin/python3.11");
 }
 
 TEST(Maps, TakesTheLaterOfTwoOverlappingLines) {

@@ -32,9 +32,9 @@ class Own final : public Target {
     if (mapping == nullptr || !mapping->path.starts_with('/')) {
       return std::nullopt;
     }
-    auto& file = files_[mapping->path];
+    auto& file = files_[std::string(mapping->path)];
     if (!file) {
-      auto opened = ElfFile::open(mapping->path);
+      auto opened = ElfFile::open(std::string(mapping->path));
       if (!opened) {
         return std::nullopt;
       }
