@@ -38,7 +38,7 @@ using Lines = program::SourceText;
 constexpr std::int64_t kApart = 2;
 
 /// The loops that one rank is in, outermost first.
-struct Seat {
+struct RankInLoop {
   model::Rank rank = 0;
   std::vector<LoopSeen> loops;
 };
@@ -68,20 +68,21 @@ struct SharedLoop {
 };
 
 /// Every existing rank, each in some loop; empty if one is in none.
-std::vector<Seat> seats_of(const model::JobModel& job, const model::Observation& look) {
-  std::map<model::Rank, Seat> seats;
+std::vector<RankInLoop> seats_of(const model::JobModel& job, const model::Observation& look) {
+  std::map<model::Rank, RankInLoop> seats;
   for (const model::Process& process : look.processes) {
     if (process.role != model::Role::kRank || !process.rank) {
       continue;
     }
     const model::Thread* thread = model::main_thread(process);
-    Seat seat{.rank = *process.rank,
-              .loops = thread == nullptr ? std::vector<LoopSeen>{} : loops_seen(job, *thread)};
+    RankInLoop seat{
+        .rank = *process.rank,
+        .loops = thread == nullptr ? std::vector<LoopSeen>{} : loops_seen(job, *thread)};
     if (seat.loops.empty() || process.exit || !seats.emplace(seat.rank, std::move(seat)).second) {
       return {};
     }
   }
-  std::vector<Seat> out;
+  std::vector<RankInLoop> out;
   for (auto& [rank, seat] : seats) {
     out.push_back(std::move(seat));
   }
@@ -95,12 +96,12 @@ bool are_same_epoch(const LoopSeen& a, const LoopSeen& b) {
 }
 
 /// The loop at this depth, if all ranks are in it at about the same step and all lengths are known.
-std::optional<SharedLoop> shared_at(const std::vector<Seat>& seats, std::size_t depth) {
+std::optional<SharedLoop> shared_at(const std::vector<RankInLoop>& seats, std::size_t depth) {
   const LoopSeen& first = seats.front().loops[depth];
   SharedLoop out{.where = first.where, .header = first.header, .steps = {}};
   std::int64_t low = INT64_MAX;
   std::int64_t high = 0;
-  for (const Seat& seat : seats) {
+  for (const RankInLoop& seat : seats) {
     if (seat.loops.size() <= depth || seat.loops[depth].where != first.where ||
         !std::equal(seat.loops.begin(), seat.loops.begin() + static_cast<std::ptrdiff_t>(depth),
                     seats.front().loops.begin(), are_same_epoch)) {
@@ -118,7 +119,7 @@ std::optional<SharedLoop> shared_at(const std::vector<Seat>& seats, std::size_t 
 }
 
 /// The innermost loop with different lengths; nothing if all comparable ones are equal.
-std::optional<SharedLoop> uneven_loop(const std::vector<Seat>& seats) {
+std::optional<SharedLoop> uneven_loop(const std::vector<RankInLoop>& seats) {
   if (seats.size() < 2) {
     return std::nullopt;
   }
@@ -145,7 +146,7 @@ std::optional<SharedLoop> uneven_in_all_looks(const model::JobModel& job) {
   std::optional<SharedLoop> found;
   bool confirmed = false;
   for (auto look = job.observations.rbegin(); look != job.observations.rend(); ++look) {
-    const std::vector<Seat> seats = seats_of(job, *look);
+    const std::vector<RankInLoop> seats = seats_of(job, *look);
     if (!found) {
       found = uneven_loop(seats);
       continue;
