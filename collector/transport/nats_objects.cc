@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kBucket = "ddpdoctor";
-constexpr const char* kStream = "OBJ_ddpdoctor";
+constexpr const char* kObjectStream = "OBJ_ddpdoctor";
 constexpr std::size_t kChunk = std::size_t{128} << 10U;
 constexpr std::size_t kLargestObject = std::size_t{256} << 20U;
 constexpr std::int64_t kMostBytes = std::int64_t{256} << 20U;                  // of the bucket
@@ -201,7 +201,7 @@ class NatsObjects : public ObjectStore {
     const std::string contents = contents_subject(">");
     const std::string descriptions = all_descriptions();
     std::array<const char*, 2> subjects{contents.c_str(), descriptions.c_str()};
-    config.Name = kStream;
+    config.Name = kObjectStream;
     config.Description = "recordings of ddpdoctor";
     config.Subjects = subjects.data();
     config.SubjectsLen = static_cast<int>(subjects.size());
@@ -221,7 +221,8 @@ class NatsObjects : public ObjectStore {
   base::Result<void> make_room(const std::string& name, std::size_t size) {
     jsStreamInfo* info = nullptr;
     jsOptions limits = options();
-    if (auto told = checked(nats_.js_GetStreamInfo(&info, stream_, kStream, &limits, nullptr));
+    if (auto told =
+            checked(nats_.js_GetStreamInfo(&info, stream_, kObjectStream, &limits, nullptr));
         !told) {
       return told;
     }
@@ -278,14 +279,14 @@ class NatsObjects : public ObjectStore {
   void purge(const std::string& subject) {
     jsOptions which = options();
     which.Stream.Purge.Subject = subject.c_str();
-    nats_.js_PurgeStream(stream_, kStream, &which, nullptr);
+    nats_.js_PurgeStream(stream_, kObjectStream, &which, nullptr);
   }
 
   std::optional<Description> describe(const std::string& name) {
     natsMsg* message = nullptr;
     jsOptions limits = options();
-    if (nats_.js_GetLastMsg(&message, stream_, kStream, description_subject(name).c_str(), &limits,
-                            nullptr) != NATS_OK) {
+    if (nats_.js_GetLastMsg(&message, stream_, kObjectStream, description_subject(name).c_str(),
+                            &limits, nullptr) != NATS_OK) {
       return std::nullopt;
     }
     auto out = read_description(text_of(message));
