@@ -15,7 +15,7 @@ constexpr std::string_view kFromEnvironment = "env";
 constexpr std::string_view kMetricsPath = "/v1/metrics";
 constexpr std::string_view kAllSignals = "OTEL_EXPORTER_OTLP_";
 constexpr std::string_view kMetricsOnly = "OTEL_EXPORTER_OTLP_METRICS_";
-constexpr double kLongest = 10;  // seconds; by then there are newer metrics
+constexpr double kLongestSend = 10;  // seconds; by then there are newer metrics
 
 /// A value and the variable that had it.
 struct Found {
@@ -86,7 +86,7 @@ base::Result<std::vector<std::string>> headers_of(const Found& found) {
 
 base::Result<double> limit_of(const Found& found) {
   if (found.value.empty()) {
-    return kLongest;
+    return kLongestSend;
   }
   double milliseconds = 0;
   const char* const end = found.value.data() + found.value.size();
@@ -95,7 +95,7 @@ base::Result<double> limit_of(const Found& found) {
     return base::failure(fmt::format("{}={}: not a time", found.name, base::printable(found.value)),
                          "expected milliseconds, such as 10000");
   }
-  return std::min(milliseconds / 1000, kLongest);
+  return std::min(milliseconds / 1000, kLongestSend);
 }
 
 /// The only protocol that is spoken here.

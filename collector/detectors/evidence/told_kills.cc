@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kKilled = "ut of memory: Killed process ";
 constexpr std::size_t kMostKills = 64;
-constexpr std::size_t kLongestQuote = 200;
+constexpr std::size_t kLongestToldLine = 200;
 constexpr std::size_t kShortestName = 3;
 
 struct Kill {
@@ -32,7 +32,7 @@ struct Kill {
 };
 
 std::string quoted(std::string_view line) {
-  return base::elide(base::printable(base::trim(line)), kLongestQuote);
+  return base::elide(base::printable(base::trim(line)), kLongestToldLine);
 }
 
 /// 0 if the text is not a pid.
