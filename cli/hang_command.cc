@@ -18,7 +18,7 @@ namespace ddpdoctor::cli {
 namespace {
 
 // Limit for the command, because the job is not watched while it runs.
-constexpr auto kLongest = std::chrono::seconds(60);
+constexpr auto kLongestCommand = std::chrono::seconds(60);
 constexpr auto kPoll = std::chrono::milliseconds(20);
 
 /// Our environment plus the folder.
@@ -67,7 +67,7 @@ base::Result<void> run_hang_command(const std::string& command, const std::strin
   if (const int error = spawn_shell(command, report_dir, pid); error != 0) {
     return base::failure(fmt::format("--on-hang-exec cannot be started: {}", std::strerror(error)));
   }
-  const auto deadline = std::chrono::steady_clock::now() + kLongest;
+  const auto deadline = std::chrono::steady_clock::now() + kLongestCommand;
   int status = 0;
   pid_t ended = 0;
   while ((ended = ::waitpid(pid, &status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {

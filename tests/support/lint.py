@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import unity_names
 import wording
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,6 +117,13 @@ def words():
                 yield f"{path}:{line}: {count} words in one sentence, more than {limit}"
 
 
+def unity():
+    """A unity build compiles the files of a folder together."""
+    files = {path: (ROOT / path).read_text() for path in tracked("*.cc") if path.startswith(FOLDERS) and not path.startswith("agent/")}
+    for path, line, name, first in unity_names.repeated(files):
+        yield f"{path}:{line}: {name} is also defined in {first}; names of a file are unique in its folder (cmake/unity.cmake)"
+
+
 def tidy():
     tool = Path(sys.executable).parent / "clang-tidy"
     changed = subprocess.run(["git", "diff", "--name-only", "HEAD~1", "--", "*.cc"], cwd=ROOT, capture_output=True, text=True).stdout.split()
@@ -127,7 +135,7 @@ def tidy():
 
 def main():
     os.chdir(ROOT)
-    checks = [layers, sizes, detector_triples, heads, formatting, links, widths, words] + ([tidy] if "--tidy" in sys.argv[1:] else [])
+    checks = [layers, sizes, detector_triples, heads, formatting, links, widths, words, unity] + ([tidy] if "--tidy" in sys.argv[1:] else [])
     problems = [problem for check in checks for problem in check()]
     for problem in problems:
         print(problem)

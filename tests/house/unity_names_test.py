@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lint says of names that two files of one folder define for themselves."""
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+import unity_names  # noqa: E402
+
+
+def unit(text, space="ddpdoctor::graph"):
+    return f"namespace {space} {{\nnamespace {{\n\n{text}\n\n}}  // namespace\n}}  // namespace {space}\n"
+
+
+def repeated(first, second, **spaces):
+    return [name for _, _, name, _ in unity_names.repeated({"graph/a.cc": unit(first), "graph/b.cc": unit(second, **spaces)})]
+
+
+def test_a_constant_a_type_and_a_function_may_be_defined_once_in_a_folder():
+    assert repeated("constexpr int kMost = 3;", "constexpr std::size_t kMost = 80;") == ["kMost"]
+    assert repeated("struct Kill {\n  int pid = 0;\n};", "struct Kill {\n};") == ["Kill"]
+    assert repeated("bool asked(const Job& job, int rank) {\n}", "bool asked(const Job& a,\n           int b = 3) {\n}") == ["asked"]
+
+
+def test_overloads_aliases_and_other_namespaces_do_not_collide():
+    assert repeated("bool asked(const Job& job) {\n}", "bool asked(const Rank& rank) {\n}") == []
+    assert repeated("using Lines = std::vector<int>;", "using Lines = std::vector<int>;") == []
+    assert repeated("constexpr int kMost = 3;", "constexpr int kMost = 3;", space="ddpdoctor::graph::other") == []
+
+
+def test_names_of_other_folders_and_exported_ones_do_not_count():
+    texts = {"graph/a.cc": unit("constexpr int kMost = 3;"), "model/a.cc": unit("constexpr int kMost = 3;")}
+    assert list(unity_names.repeated(texts)) == []
+    assert list(unity_names.own_names("namespace ddpdoctor {\n\nint shown(int one) {\n}\n\n}  // namespace ddpdoctor\n")) == []
