@@ -276,10 +276,10 @@ const Operation* operation_called(const SourceText& lines, std::string_view call
   if (head == imports.end()) {
     return nullptr;
   }
-  if (!head->second.starts_with("torch.distributed")) {
-    return dot == std::string_view::npos
-               ? nullptr
-               : device_operation_of(head->second + std::string(callee.substr(dot)));
+  const std::string_view rest = dot == std::string_view::npos ? "" : callee.substr(dot);
+  const std::string qualified = head->second + std::string(rest);
+  if (!program::lies_in(qualified, "torch.distributed")) {
+    return rest.empty() ? nullptr : device_operation_of(qualified);
   }
   return operation_of(dot == std::string_view::npos ? std::string_view(head->second) : callee);
 }

@@ -140,5 +140,17 @@ TEST(LaunchedCall, IsNotTheOneThatAnotherRankStandsInAndThatMayBePassedBy) {
   EXPECT_EQ(standings(model)[1].activity, Activity::kGpu);
 }
 
+TEST(LaunchedCall, IsKnownByWhatItsNameMeans) {
+  const auto is_known = [](const std::string& import, std::string_view callee) {
+    const model::JobModel told = job().ranks(2).source("/srv/a.py", import + "\n").build();
+    return operation_called(told.sources.at("/srv/a.py"), callee) != nullptr;
+  };
+  EXPECT_TRUE(is_known("import torch.distributed as dist", "dist.all_reduce"));
+  EXPECT_TRUE(is_known("from torch.distributed import all_reduce as add", "add"));
+  EXPECT_TRUE(is_known("import torch", "torch.distributed.all_reduce"));
+  EXPECT_FALSE(is_known("import torch", "torch.broadcast"));
+  EXPECT_FALSE(is_known("import numpy as dist", "dist.all_reduce"));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::graph
