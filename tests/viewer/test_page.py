@@ -183,7 +183,9 @@ def test_a_thousand_ranks_fit_and_draw(page, pages):
     assert pages["large"].stat().st_size <= 500_000
     page.open(pages["large"])
     assert page.problems == []
-    assert page.js("document.querySelectorAll('#processes tr.row').length") == 1024
+    assert page.js("document.querySelectorAll('#processes tr.row').length") == 1, "rows that are not shown are not made"
+    assert "1023 processes that do the same" in page.js("document.querySelector('#processes tr.alike').textContent")
+    assert page.js("document.querySelector('#processes .bar').textContent") == "1024 of 1024"
     assert page.js("document.querySelectorAll('svg.lanes g.diverges').length") == 2, "1,023 ranks are one lane, rank 2 is the other"
     print("drawn after", page.js("performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart"), "ms")
     assert picture(page, "large") > 1000
