@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`run --nats` on three nodes with real torchrun, and which process collects: the node of rank 0, or `collect`."""
+import contextlib
+import os
 import re
 import shutil
+import signal
 import tempfile
+import threading
+import time
 
 import pytest
 from always_on import PORT, SERVER, TOOL, Job, eventually
-from cluster import missing
+from cluster import child_of, missing
 from multinode import SURE, cases, problems
 
 pytestmark = [pytest.mark.skipif(missing() is not None, reason=str(missing())), pytest.mark.skipif(SERVER is None, reason="no nats-server")]
@@ -131,6 +136,45 @@ def test_a_node_that_was_cut_off_for_a_while_is_heard_again(folder):
 
         report = eventually(all_answer, 90, job.said)
         assert [f for f in report["findings"] if f["confidence"] in SURE] == []
+
+
+@contextlib.contextmanager
+def slowed(job, index):
+    """`ddpdoctor run` of this node gets a tenth of the time, in pieces."""
+    outside = job.cluster.nodes[index].jobs[0].pid  # nsenter, which stops with its child
+    process, over = child_of(outside), threading.Event()
+
+    def slow():
+        while not over.wait(0.08):
+            os.kill(process, signal.SIGSTOP)
+            over.wait(0.72)
+            for one in (outside, process):
+                os.kill(one, signal.SIGCONT)
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_slow_node_is_waited_for_and_its_rank_is_named(folder):
+    with Job(folder, "mismatch.py", words=["--hang-timeout", "4"]) as job, slowed(job, 2):
+        job.wait_ready()
+        report = eventually(job.report, 120, job.said)
+        assert not problems(case("mismatch"), False, 0, report, job.said())
+        assert sorted(report["job"]["hosts"]) == ["node1", "node2", "node3"]
+
+
+def test_a_slow_node_of_a_healthy_job_is_not_accused(folder):
+    with Job(folder, "steps.py", words=["--hang-timeout", "4"]) as job, slowed(job, 2):
+        job.wait_ready()
+        time.sleep(8)
+        _, report, printed = job.once()
+        assert [f for f in report["findings"] if f["confidence"] in SURE] == [], printed
+        assert job.report() is None and "error:" not in job.said(), job.said()
 
 
 def test_a_collector_that_people_start_takes_over(folder):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `run --nats` sends to others, between nodes with networks of their own: Prometheus's page, OTLP, and a chat's webhook."""
+"""What `run --nats` sends to others, between nodes with networks of their own: Prometheus's page, OTLP, a chat's webhook; and the command of
+--on-hang-exec gets the report of all nodes."""
 import json
 import shutil
 import subprocess
@@ -24,7 +25,8 @@ def job():
     """A hung job on three nodes, of which the third receives what the first one sends."""
     folder = tempfile.mkdtemp(prefix="ddpout_")  # short: torch puts sockets into it
     receiver = f"http://10.77.0.3:{RECEIVER_PORT}"
-    words = ["--hang-timeout", "4", "--metrics", f":{METRICS_PORT}", "--otlp", receiver, "--webhook-file", "hook"]
+    words = ["--hang-timeout", "4", "--metrics", f":{METRICS_PORT}", "--otlp", receiver, "--webhook-file", "hook",
+             "--on-hang-exec", "'cp \"$DDPDOCTOR_REPORT_DIR/report.json\" exec.json'"]
     try:
         with Job(folder, "mismatch.py", words=words, start=False) as made:
             (made.folder / "hook").write_text(f"{receiver}/secret-path\n")
@@ -60,6 +62,8 @@ def test_a_hang_reaches_prometheus_otlp_and_the_chat(job):
     assert len(chat) == 1 and chat[0]["type"] == "application/json"
     assert json.loads(chat[0]["body"])["text"].startswith("*ddpdoctor: mismatched-op* (certain)\nrank 4 "), chat
     assert "secret-path" not in job.said()
+    copied = eventually(lambda: (job.folder / "exec.json").exists() and (job.folder / "exec.json").read_text(), 30, job.said)
+    assert json.loads(copied)["findings"][0]["kind"] == "mismatched-op"
 
     def scraped():
         url = f"http://{job.cluster.nodes[0].address}:{METRICS_PORT}/metrics"
