@@ -173,7 +173,7 @@ base::Result<model::Look> next_look(pid_t pid, const model::Look& before,
   std::vector<pid_t> moved;
   std::copy_if(pids.begin(), pids.end(), std::back_inserter(moved),
                [&kept](pid_t each) { return !kept.contains(each); });
-  ValueFacts values;
+  ValueFacts values(before.texts);
   stacks::MapsTable maps;
   look.stacks = joined(pids, kept, stacks::capture(moved, capture_options(options, values, maps)));
   sources::refine_roles(look.tree, look.stacks);

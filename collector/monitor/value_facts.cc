@@ -27,6 +27,7 @@ stacks::PythonVisitor ValueFacts::visitor() {
 }
 
 void ValueFacts::add_to(model::Look& look, const model::Look* before) const {
+  look.texts = observer_.texts();
   for (const auto& [pid, values] : seen_) {
     const sources::JobProcess* process = look.tree.find(pid);
     if (process == nullptr || process->role != sources::JobRole::kRank) {

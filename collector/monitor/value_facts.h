@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -17,6 +18,10 @@ namespace ddpdoctor::monitor {
 /// For one capture: pass its visitor to the capture, then call add_to().
 class ValueFacts {
  public:
+  /// `known`: source files that an earlier capture has parsed.
+  explicit ValueFacts(program::KnownTexts known = {})
+      : observer_(values::kTimePerProcess, std::move(known)) {}
+
   /// Valid as long as this object.
   stacks::PythonVisitor visitor();
 

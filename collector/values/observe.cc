@@ -359,13 +359,17 @@ class Visit {
 
 }  // namespace
 
-Observer::Observer(std::chrono::microseconds time)
-    : time_(time), files_(std::make_unique<SourceFiles>()) {}
+Observer::Observer(std::chrono::microseconds time, program::KnownTexts known)
+    : time_(time), files_(std::make_unique<SourceFiles>(std::move(known))) {}
 
 Observer::~Observer() = default;
 
 std::vector<model::SeenValue> Observer::observe(stacks::PythonVisit& visit) {
   return Visit(visit, *files_).values(time_);
+}
+
+program::KnownTexts Observer::texts() const {
+  return files_->texts();
 }
 
 std::vector<SeenLock> Observer::locks(stacks::PythonVisit& visit) {

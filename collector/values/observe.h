@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collector/model/observed_values.h"
+#include "collector/program/known_texts.h"
 #include "collector/stacks/python_visit.h"
 #include "collector/values/lock_reader.h"
 #include "collector/values/object_reader.h"
@@ -21,8 +22,10 @@ class SourceFiles;
 /// Reads one process after the other; what they have in common is read once.
 class Observer {
  public:
-  /// `time` limits each process, without reading and parsing its files.
-  explicit Observer(std::chrono::microseconds time = kTimePerProcess);
+  /// `time` limits each process, without reading and parsing its files; `known`: files that were
+  /// parsed before.
+  explicit Observer(std::chrono::microseconds time = kTimePerProcess,
+                    program::KnownTexts known = {});
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
   Observer(Observer&&) = delete;
@@ -31,6 +34,8 @@ class Observer {
 
   /// The values of the visited process.
   std::vector<model::SeenValue> observe(stacks::PythonVisit& visit);
+  /// The source files that were read for it; copies share what was parsed.
+  [[nodiscard]] program::KnownTexts texts() const;
   /// The locks that its threads hold or wait for.
   std::vector<SeenLock> locks(stacks::PythonVisit& visit);
   /// The objects whose methods its running functions call.

@@ -42,15 +42,15 @@ std::optional<std::string> content_of(int fd, std::int64_t size) {
   return content;
 }
 
-program::SourceText lines_of(const std::string& content) {
-  std::map<int, std::string> lines;
+program::SourceText::Map lines_of(const std::string& content) {
+  program::SourceText::Map lines;
   int number = 0;
   for (const std::string_view line : base::split(content, '\n')) {
     const bool carriage_return = line.ends_with('\r');
     lines.emplace_hint(lines.end(), ++number,
                        line.substr(0, line.size() - (carriage_return ? 1 : 0)));
   }
-  return {std::move(lines)};
+  return lines;
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ SourceFiles::File* SourceFiles::file(pid_t pid, const std::string& path) {
       return nullptr;
     }
     auto fresh = std::make_unique<File>();
-    fresh->text = lines_of(*content);
+    fresh->text = program::text_of(path, lines_of(*content), parsed_);
     fresh->index = &program::index_of(fresh->text);
     found = files_.emplace(identity, std::move(fresh)).first;
   }
@@ -89,6 +89,16 @@ SourceFiles::File* SourceFiles::file(pid_t pid, const std::string& path) {
 const program::SourceIndex* SourceFiles::index(pid_t pid, const std::string& path) {
   const File* found = file(pid, path);
   return found == nullptr ? nullptr : found->index;
+}
+
+program::KnownTexts SourceFiles::texts() const {
+  program::KnownTexts texts;
+  for (const auto& [seen, file] : known_) {
+    if (file != nullptr) {
+      texts.try_emplace(seen.second, file->text);
+    }
+  }
+  return texts;
 }
 
 const Effects& SourceFiles::effects(pid_t pid) {

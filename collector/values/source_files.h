@@ -7,9 +7,11 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include <sys/types.h>
 
+#include "collector/program/known_texts.h"
 #include "collector/program/source_text.h"
 #include "collector/program/syntax/source_index.h"
 #include "collector/values/effects.h"
@@ -20,9 +22,14 @@ namespace ddpdoctor::values {
 /// Files by their identity on disk. Files that are not regular or are too large give nothing.
 class SourceFiles {
  public:
+  /// `known`: what an earlier reader of this job has parsed.
+  explicit SourceFiles(program::KnownTexts known = {}) : parsed_(std::move(known)) {}
+
   /// The parsed file at a path as process `pid` sees it; null if there is none, or if it was
   /// changed after `began` (seconds since the epoch; 0 = unknown) and so is not the code that runs.
   const program::SourceIndex* index(pid_t pid, const std::string& path);
+  /// The files read so far, by the path that a process names; of two with one path, the first.
+  [[nodiscard]] program::KnownTexts texts() const;
   /// What calls of the user's functions may assign, for the files of this process read so far.
   const Effects& effects(pid_t pid);
   /// What a function of the file returns (from_syntax.h); cached.
@@ -40,6 +47,7 @@ class SourceFiles {
 
   File* file(pid_t pid, const std::string& path);
 
+  program::KnownTexts parsed_;
   std::map<Identity, std::unique_ptr<File>> files_;
   std::map<std::pair<pid_t, std::string>, File*> known_;
   std::map<pid_t, Effects> effects_;

@@ -352,7 +352,11 @@ JobModel build_model(const std::vector<Look>& looks) {
   const Movement seen = movement(job, collectives_advanced(looks));
   job.progress = seen.progress;
   job.seconds_without_progress = seen.seconds_without_progress;
-  load_sources(job);
+  program::KnownTexts parsed;
+  for (const Look& look : looks) {
+    parsed.insert(look.texts.begin(), look.texts.end());
+  }
+  load_sources(job, parsed);
   return job;
 }
 

@@ -189,7 +189,8 @@ bool agrees(const std::map<int, std::string>& file, const program::SourceText* k
 /// The first possible path of a module that exists; a file that is known already counts and is not
 /// read again.
 std::optional<std::string> read_module(JobModel& job, const std::vector<std::string>& places,
-                                       const Process* process, std::set<std::string>& tried) {
+                                       const Process* process, const program::KnownTexts& parsed,
+                                       std::set<std::string>& tried) {
   for (const std::string& place : places) {
     if (job.sources.contains(place)) {
       return std::nullopt;
@@ -198,7 +199,7 @@ std::optional<std::string> read_module(JobModel& job, const std::vector<std::str
       continue;
     }
     if (const auto text = read_as_seen(place, process)) {
-      job.sources[place] = lines_of(text->content);
+      job.sources[place] = program::text_of(place, lines_of(text->content), parsed);
       return place;
     }
   }
@@ -206,7 +207,7 @@ std::optional<std::string> read_module(JobModel& job, const std::vector<std::str
 }
 
 /// Loads what the user's files import, also indirectly.
-void load_imported(JobModel& job, const Files& named) {
+void load_imported(JobModel& job, const Files& named, const program::KnownTexts& parsed) {
   std::vector<std::pair<std::string, const Process*>> files;
   for (const auto& [file, wanted] : named) {
     if (is_user_file(file) && file.ends_with(".py") && job.sources.contains(file)) {
@@ -218,7 +219,8 @@ void load_imported(JobModel& job, const Files& named) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto [file, process] = files[i];  // the vector grows
     for (const auto& places : import_candidates(file, job.sources[file])) {
-      auto found = files.size() < most ? read_module(job, places, process, tried) : std::nullopt;
+      auto found =
+          files.size() < most ? read_module(job, places, process, parsed, tried) : std::nullopt;
       if (found) {
         files.emplace_back(std::move(*found), process);
       }
@@ -243,14 +245,14 @@ void load_local_sources(JobModel& job) {
     }
   }
   if (read) {
-    load_imported(job, files);
+    load_imported(job, files, {});
     job.coverage.warnings.emplace_back(
         "source lines are those of this machine: the job may have run others");
   }
   mark_backends(job);
 }
 
-void load_sources(JobModel& job) {
+void load_sources(JobModel& job, const program::KnownTexts& parsed) {
   const Files files = wanted_files(job);
   for (const auto& [file, wanted] : files) {
     if (job.sources.contains(file)) {
@@ -260,14 +262,14 @@ void load_sources(JobModel& job) {
     if (!text) {
       continue;
     }
-    job.sources[file] = lines_of(text->content);
+    job.sources[file] = program::text_of(file, lines_of(text->content), parsed);
     const auto started = wanted.process != nullptr ? wanted.process->start_time : std::nullopt;
     if (started && text->changed > *started + 1) {
       job.coverage.warnings.push_back(fmt::format(
           "{} was changed after the job had started: its lines may not be those that run", file));
     }
   }
-  load_imported(job, files);
+  load_imported(job, files, parsed);
   mark_backends(job);
 }
 

@@ -8,6 +8,7 @@
 
 #include "collector/model/environment.h"
 #include "collector/model/questions.h"
+#include "collector/program/syntax/source_index.h"
 
 namespace ddpdoctor::model {
 namespace {
@@ -316,6 +317,24 @@ TEST(LoadSources, ReadsSourceTheFramesNameAndNothingElse) {
   ::unlink(script.c_str());
   ::unlink(program.c_str());
   ::unlink(secret.c_str());
+}
+
+TEST(LoadSources, TakesWhatWasParsedIfTheFileHasTheSameLines) {
+  const std::string script = testing::TempDir() + "parsed_" + std::to_string(::getpid()) + ".py";
+  std::ofstream(script) << "x = 1\ny = 2\n";
+  const program::KnownTexts same = {{script, {{1, "x = 1"}, {2, "y = 2"}, {3, ""}}}};
+  const program::KnownTexts older = {{script, {{1, "x = 1"}}}};
+  const auto loaded = [&script](const program::KnownTexts& parsed) {
+    JobModel job;
+    job.collectives.resize(1);
+    job.collectives[0].call_site = {script, 2, "f"};
+    load_sources(job, parsed);
+    EXPECT_EQ(source_line(job, script, 2), "y = 2");
+    return job.sources.at(script);
+  };
+  EXPECT_EQ(&program::index_of(loaded(same)), &program::index_of(same.at(script)));
+  EXPECT_NE(&program::index_of(loaded(older)), &program::index_of(older.at(script)));
+  ::unlink(script.c_str());
 }
 
 TEST(LoadSources, ReadsWhatTheFilesOfADumpImport) {
