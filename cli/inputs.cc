@@ -266,7 +266,7 @@ void read_sorted(const Sorted& sorted, Reading& reading) {
 
 /// Where the job's sources may be: the folders of its dumps, their parents, and the working
 /// directory.
-std::vector<std::string> near(const std::vector<std::string>& paths) {
+std::vector<std::string> source_folders(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   const auto add = [&out](const fs::path& folder) {
     std::string name = folder.empty() ? std::string(".") : folder.string();
@@ -350,7 +350,7 @@ base::Result<model::JobModel> read_files(const std::vector<std::string>& paths,
     return tl::make_unexpected(std::move(first));
   }
   if (imports::settle_dumps(*reading.job)) {
-    imports::find_short_sources(*reading.job, near(paths));
+    imports::find_short_sources(*reading.job, source_folders(paths));
     model::load_local_sources(*reading.job);
     imports::infer_waits(*reading.job);
   }

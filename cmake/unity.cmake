@@ -3,7 +3,10 @@
 # for all of them. With -DDDPDOCTOR_UNITY=ON; off by default, because then an edit compiles one file again and a missing include is an error.
 # The names that a file defines for itself must therefore be unique in its folder; detectors and checks have namespaces of their own.
 option(DDPDOCTOR_UNITY "compile the files of a folder together: a fast build from nothing, a slow one after an edit" OFF)
-set(ddpdoctor_unit_files 16)  # of one unit, so that the cores share a large folder
+set(ddpdoctor_most_unit_files 64)  # a larger folder becomes several units of one size, so that the cores share it
+if(DDPDOCTOR_UNITY)
+  target_compile_options(ddpdoctor_warnings INTERFACE -Wno-shadow)  # a name that another file defines for itself is not seen by the writer
+endif()
 
 function(ddpdoctor_unity target)
   if(NOT DDPDOCTOR_UNITY)
@@ -14,12 +17,19 @@ function(ddpdoctor_unity target)
     get_filename_component(folder ${source} DIRECTORY)
     string(REPLACE ${PROJECT_SOURCE_DIR}/ "" folder "${folder}")
     string(MAKE_C_IDENTIFIER "of_${folder}" folder)
-    if(NOT DEFINED files_${folder})
-      set(files_${folder} 0)
-    endif()
-    math(EXPR unit "${files_${folder}} / ${ddpdoctor_unit_files}")
-    math(EXPR files_${folder} "${files_${folder}} + 1")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${unit})
+    list(APPEND folders ${folder})
+    list(APPEND files_${folder} ${source})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder IN LISTS folders)
+    list(LENGTH files_${folder} count)
+    math(EXPR units "(${count} + ${ddpdoctor_most_unit_files} - 1) / ${ddpdoctor_most_unit_files}")
+    set(number 0)
+    foreach(source IN LISTS files_${folder})
+      math(EXPR unit "${number} * ${units} / ${count}")
+      math(EXPR number "${number} + 1")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${unit})
+    endforeach()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()

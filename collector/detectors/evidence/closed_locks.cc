@@ -29,7 +29,7 @@ enum class Holds {
 
 /// Some `with` of the user around its lines entered an object, not the result of a call; or a
 /// context of the user's in which the thread now waits for a lock, and had taken one before.
-Holds held_by(const model::JobModel& job, const model::Thread& thread) {
+Holds holds_of(const model::JobModel& job, const model::Thread& thread) {
   Holds out = Holds::kNone;
   const model::Frame* const innermost = model::innermost_python(thread);
   for (const model::Frame* frame : model::user_frames(thread)) {
@@ -69,7 +69,7 @@ std::vector<const model::Thread*> closed_circle(const model::JobModel& job,
     return out;  // memory shows which lock is which
   }
   for (const model::Thread& thread : process.threads) {
-    const Holds holds = held_by(job, thread);
+    const Holds holds = holds_of(job, thread);
     if (holds == Holds::kNone) {
       continue;
     }
