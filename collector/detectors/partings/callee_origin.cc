@@ -35,8 +35,8 @@ Origin origin_of_callee(const model::JobModel& job, model::CallSite at, Path cal
         found = std::move(one);
       }
     }
-    if (found.source > Source::kUnknown || !is_of_receiver(lines, at.line, object) ||
-        callers.empty()) {
+    const bool known = found.source != Source::kUniform && found.source != Source::kUnknown;
+    if (known || !is_of_receiver(lines, at.line, object) || callers.empty()) {
       return found;
     }
     const model::CallSite inner = at;

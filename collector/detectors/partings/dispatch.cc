@@ -13,9 +13,11 @@
 #include "collector/detectors/partings/calls_at.h"
 #include "collector/detectors/partings/wrapping_frames.h"
 #include "collector/detectors/paths/source_blocks.h"
+#include "collector/detectors/paths/unlike_environment.h"
 #include "collector/graph/launched_call.h"
 #include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
+#include "collector/program/origin/slicer.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/expressions.h"
 
@@ -186,10 +188,38 @@ bool passes_on(const model::Frame& frame) {
          only_wraps(frame);
 }
 
+/// By the source, the callee may be the function: `self.how(x)`, where a table gave it. What memory
+/// shows of the call says more.
+bool may_stand_for(const model::JobModel& job, const model::RankSet& ranks,
+                   const model::CallSite& at, Node callee, const model::CallSite& next) {
+  const auto read = model::callees_at(job, at.file, at.line, ranks);
+  if (std::any_of(read.begin(), read.end(), [callee](const model::ReachedBy& one) {
+        return one.expression == callee.one_line();
+      })) {
+    return false;
+  }
+  const auto& lines = lines_of(job, at.file);
+  const program::Files files(lines, job.sources);
+  const program::File& file = files.file_of(lines);
+  const std::size_t statement = file.facts->index->statement_of(callee);
+  if (statement == program::kNone) {
+    return false;
+  }
+  program::Slicer slicer(files, nullptr);
+  const auto all =
+      slicer.functions(callee, {.file = &file,
+                                .scope = file.facts->index->statements()[statement].scope,
+                                .statement = statement});
+  return std::any_of(all.begin(), all.end(), [&next](const program::Callable& one) {
+    return one.file->path != nullptr && *one.file->path == next.file &&
+           one.file->scopes()[one.scope].name == program::last_name(next.function);
+  });
+}
+
 /// The line itself runs the function: no library between them chooses what to call. Without a stack
 /// of it, the function has the name that is called, or the line works out what to call.
-bool runs_directly(const Side& side, const model::CallSite& at, const model::CallSite& next,
-                   Node call) {
+bool runs_directly(const model::JobModel& job, const Side& side, const model::CallSite& at,
+                   const model::CallSite& next, Node call) {
   const auto is = [](const model::Frame& frame, const model::CallSite& site) {
     return frame.language == model::Language::kPython && frame.file == site.file &&
            frame.line == site.line;
@@ -212,7 +242,8 @@ bool runs_directly(const Side& side, const model::CallSite& at, const model::Cal
   const std::string_view name = callee.is(NodeKind::kAttribute)
                                     ? callee.field(program::Field::kAttribute).text()
                                     : callee.text();
-  return name == program::last_name(next.function);
+  return name == program::last_name(next.function) ||
+         may_stand_for(job, side.ranks, at, callee, next);
 }
 
 /// The memory of these ranks shows that the call reaches the function: no library chooses it.
@@ -257,7 +288,7 @@ std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool
   const Path& below = ours ? asking.fork.below_ours : asking.fork.below_theirs;
   const Path& across = ours ? asking.fork.below_theirs : asking.fork.below_ours;
   const Node call = call_to(job, step.at, step.next);
-  if (!call || !(runs_directly(caller, step.at, step.next, call) ||
+  if (!call || !(runs_directly(job, caller, step.at, step.next, call) ||
                  is_read_as_callee(job, step, caller.ranks, call))) {
     return std::nullopt;
   }
@@ -273,7 +304,7 @@ std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool
                  !across.empty() && !same_function(step.next, across.back()) &&
                  call_to(job, step.at, across.back()) == call &&
                  !any_rank_is_in(asking.examination, other.ranks, step.next) &&
-                 runs_directly(other, step.at, across.back(), call);
+                 runs_directly(job, other, step.at, across.back(), call);
   if (read == Read::kSame && !out.by_stack) {
     return std::nullopt;
   }
@@ -292,7 +323,8 @@ std::optional<Dispatch> dispatch_at(const Asking& asking, const Step& step, bool
   const bool of_rank = out.origin.source == Source::kRank && readable &&
                        may_be_several(job, call) && !decides_below(job, below, inner);
   const bool of_own = program::is_own(out.origin.source) && read == Read::kDiffersNow;
-  if (!out.by_value && !out.by_stack && !of_rank && !of_own) {
+  const bool of_environment = !unlike_variable(job, out.origin).empty();
+  if (!out.by_value && !out.by_stack && !of_rank && !of_own && !of_environment) {
     return std::nullopt;
   }
   put_choice(job, out);
@@ -316,8 +348,8 @@ std::optional<Dispatch> dispatch_of(const graph::Examination& examination, const
         return found;
       }
       const Node call = call_to(examination.job, step.at, step.next);
-      asking.through_library =
-          asking.through_library || !call || !runs_directly(side, step.at, step.next, call);
+      asking.through_library = asking.through_library || !call ||
+                               !runs_directly(examination.job, side, step.at, step.next, call);
       --inner;
     }
   }

@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "collector/model/questions.h"
-#include "collector/program/origin/origin.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -35,8 +34,11 @@ std::string unlike_variable(const model::JobModel& job, const program::SourceTex
   if (model::facts(job, "variable-unlike").empty()) {
     return {};
   }
-  const program::Origin origin =
-      program::origin_of(condition, {.text = &lines, .line = line}, job.sources);
+  return unlike_variable(
+      job, program::origin_of(condition, {.text = &lines, .line = line}, job.sources));
+}
+
+std::string unlike_variable(const model::JobModel& job, const program::Origin& origin) {
   const auto found =
       std::find_if(origin.variables.begin(), origin.variables.end(),
                    [&job](const std::string& name) { return fact_of(job, name) != nullptr; });

@@ -45,6 +45,10 @@ Origin Slicer::value(Node node, const Where& where) {
   return out;
 }
 
+std::vector<Callable> Slicer::functions(Node node, const Where& where) {
+  return evaluate(node, where).callables;
+}
+
 Origin Slicer::evaluate(Node node, const Where& where) {
   node = without_parentheses(node);
   if (!node || deep_ >= kDeepestExpression) {

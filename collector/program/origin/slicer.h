@@ -40,6 +40,8 @@ class Slicer {
   Slicer(const Files& files, const CallString* callers) : files_(files), callers_(callers) {}
 
   Origin value(Node node, const Where& where);
+  /// The user's functions that an expression may stand for.
+  std::vector<Callable> functions(Node node, const Where& where);
 
   /// The class of an expression's value; a library's class has a qualified name.
   Definition class_of_value(Node node, const Where& where, int depth = 0);

@@ -295,5 +295,52 @@ TEST(Dispatch, ToClassesThatMakeTheSameCallsAccusesNobody) {
   EXPECT_TRUE(asked("rank-conditional-collective", builder.build()).empty());
 }
 
+/// Every 20th step runs the function that a table gave; its call on rank 2 is recorded, and the
+/// hosts have run on.
+Findings by_environment(bool unlike) {
+  JobBuilder builder = job();
+  builder.ranks(3);
+  builder.source(kTrain,
+                 "import os\nimport torch.distributed as dist\n"
+                 "def local(v):\n    return v\n"
+                 "def reduced(v):\n    dist.all_reduce(v)\n"
+                 "HOW = {'local': local, 'reduced': reduced}\n"
+                 "class Score:\n    def __init__(self):\n"
+                 "        self.how = HOW[os.environ.get('SCORE', 'local')]\n"
+                 "    def step(self, count):\n        dist.broadcast(self.v, src=0)\n"
+                 "        if count % 20 == 19:\n            self.how(self.v)\n"
+                 "def main():\n    while True:\n        score.step(1)\n        time.sleep(1)\n");
+  const std::string step =
+      site("Score.step", "dist.broadcast") + " | " + site("main", "score.step");
+  builder.stack(
+      kAll, in("broadcast", at("Score.step", "dist.broadcast") + " | " + at("main", "score.step")));
+  for (std::int64_t next = 1; next <= 20; ++next) {
+    builder.call(kAll, {.operation = "broadcast", .sequence = next, .site = step});
+  }
+  builder.call({0, 1}, {.operation = "broadcast", .sequence = 21, .site = step});
+  builder.call(
+      2, {.operation = "all_reduce",
+          .sequence = 21,
+          .site = site("reduced", "dist.all_reduce") + " | " +
+                  site("Score.step", "self.how(self.v)") + " | " + site("main", "score.step")});
+  builder.call(kAll, {.operation = "broadcast", .sequence = 22, .site = step});
+  if (unlike) {
+    builder.fact("variable-unlike", {{"name", std::string("SCORE")},
+                                     {"unset", std::string("0-1")},
+                                     {"sides", std::vector<std::string>{"2"}}});
+  }
+  return asked("divergent-branch", builder.build());
+}
+
+TEST(Dispatch, ByAVariableThatDiffersBetweenRanksIsTheCause) {
+  const Findings findings = by_environment(true);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{2});
+  EXPECT_NE(findings[0].summary.find("`self.how` (train.py:14) is reduced"), std::string::npos)
+      << findings[0].summary;
+  EXPECT_NE(findings[0].fix.find("the same SCORE"), std::string::npos);
+  EXPECT_TRUE(by_environment(false).empty()) << "the variable is equal";
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
