@@ -246,7 +246,8 @@ bool has_unfinished_call(const History& history, model::Rank rank) {
       return true;
     }
   }
-  return open_message_on_gpu(history, rank) != nullptr;
+  const model::CollectiveCall* const oldest = unfinished_on_gpu(history, rank);
+  return oldest != nullptr && oldest->point_to_point;
 }
 
 const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Rank rank) {
@@ -268,9 +269,17 @@ const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Ra
   return oldest;
 }
 
-const model::CollectiveCall* open_message_on_gpu(const History& history, model::Rank rank) {
-  const model::CollectiveCall* oldest = unfinished_on_gpu(history, rank);
-  return oldest != nullptr && oldest->point_to_point ? oldest : nullptr;
+const model::CollectiveCall* unfinished_before(const History& history, const Standing& host,
+                                               const model::Thread& thread) {
+  const model::CollectiveCall* const oldest = unfinished_on_gpu(history, host.rank);
+  if (oldest == nullptr || oldest->point_to_point) {
+    return oldest;
+  }
+  const stacks::Frame* const user = model::user_frame(thread);
+  const bool is_another = host.call && !host.call->operation.empty() &&
+                          host.call->operation != oldest->operation && user != nullptr &&
+                          !same_line(oldest->call_site, model::call_site(*user));
+  return is_another ? oldest : nullptr;
 }
 
 const model::CollectiveCall* polled_call(const model::Thread& thread, const History& history,

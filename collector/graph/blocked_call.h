@@ -36,8 +36,11 @@ bool has_unfinished_call(const History& history, model::Rank rank);
 /// there is none. A host that waits for its GPU waits for this call, whatever its own current line.
 const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Rank rank);
 
-/// The same for a message: a collective that the host is in is queued behind it.
-const model::CollectiveCall* open_message_on_gpu(const History& history, model::Rank rank);
+/// The same if the host is in a collective that is queued behind it: it is a message, or was made
+/// at another line by another operation. all_gather_object
+/// reads a value from the GPU before it makes its own calls.
+const model::CollectiveCall* unfinished_before(const History& history, const Standing& host,
+                                               const model::Thread& thread);
 
 /// The call whose state the thread polls from NCCL; null if it polls none.
 const model::CollectiveCall* polled_call(const model::Thread& thread, const History& history,

@@ -219,10 +219,10 @@ Standing stand(const Context& context, const model::Process& process, const mode
     result.activity =
         head != nullptr && head->point_to_point ? Activity::kPointToPoint : Activity::kCollective;
     result.on_cpu = false;  // CUDA waits by polling
-  } else if (const auto* message = open_message_on_gpu(context.history, result.rank);
-             message != nullptr && on_gpu && result.activity == Activity::kCollective) {
-    head = message;  // the collective of the host is queued behind this message
-    result.activity = Activity::kPointToPoint;
+  } else if (const auto* before = unfinished_before(context.history, result, thread);
+             before != nullptr && on_gpu && result.activity == Activity::kCollective) {
+    head = before;
+    result.activity = head->point_to_point ? Activity::kPointToPoint : result.activity;
     result.on_cpu = false;
   } else if (on_gpu &&
              (result.activity == Activity::kComputing || result.activity == Activity::kUnknown)) {

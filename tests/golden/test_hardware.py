@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ddpdoctor recorded of jobs over NCCL on one H200 (torch 2.11.0, NCCL 2.28.9, driver 580.159, 2026-11-26), judged as the zoo judges a job
-that it started itself: those of tests/gpu/jobs under `run` and `attach`, and the zoo's own scripts under `attach` (zoo-FOLDER-SCRIPT). Paths of
+that it started itself: those of tests/gpu/jobs under `run` and `attach`, and the zoo's own scripts under `attach` (zoo-FOLDER-SCRIPT)
+or `run` (zoorun-); cupti- is `run` with DDPDOCTOR_CUPTI=always. Paths of
 that machine were replaced by others; sources and calls are as recorded. docs/support.md says which jobs of that day are not answered right."""
 import json
 import os
@@ -18,6 +19,7 @@ from judge import problems  # noqa: E402
 RECORDINGS = sorted((HERE / "hardware").glob("*.json.gz"))
 JOBS = os.path.relpath(HERE.parent / "gpu" / "jobs", HERE.parent / "zoo")
 GPU = {Path(case["script"]).stem: (JOBS, case) for case in told_cases(HERE.parent / "gpu" / "jobs")}
+MODES = {"zoo": "attach", "zoorun": "run", "cupti": "run"}
 ZOO = {f"{folder}-{case['script'].replace('/', '_')}": (folder, case) for folder, case in cases([], False)}
 
 
@@ -26,9 +28,9 @@ def case_of(name):
     mode, _, job = name.partition("-")
     healthy = job.endswith("-twin")
     job = job.removesuffix("-twin")
-    folder, case = ZOO[job] if mode == "zoo" else GPU[job]
+    folder, case = ZOO[job] if mode.startswith("zoo") else GPU[job]
     of_gpus = case.get("simulated", {})
-    return folder, {**case, **(of_gpus if isinstance(of_gpus, dict) else {})}, "attach" if mode == "zoo" else mode, healthy
+    return folder, {**case, **(of_gpus if isinstance(of_gpus, dict) else {})}, MODES.get(mode, mode), healthy
 
 
 def test_there_are_recordings():
@@ -42,3 +44,18 @@ def test_names_the_cause_of_a_recorded_job_and_none_of_its_twin(recording, tmp_p
     assert done.returncode in (0, 1), done.stderr
     wrong = problems(folder, case, healthy, json.loads((tmp_path / "report.json").read_text()), None, mode)
     assert not wrong, "\n".join([*wrong, done.stdout])
+
+
+def report_on(recording, target):
+    subprocess.run([os.environ["DDPDOCTOR"], "report", str(recording), "-o", str(target)], capture_output=True, timeout=60)
+    return json.loads(target.read_text())["findings"][0]
+
+
+def test_names_the_kernel_that_only_one_rank_launched(tmp_path):
+    said = report_on(HERE / "hardware" / "cupti-queued_behind_kernel.json.gz", tmp_path / "report.json")
+    assert any(one["text"] == "since its collective before, only rank 1 launched at::cuda::(anonymous)::spin_kernel" for one in said["evidence"])
+
+
+def test_reads_what_ras_of_nccl_2_32_said(tmp_path):
+    said = report_on(HERE / "hardware" / "ras-2.32.3.json", tmp_path / "report.json")
+    assert (said["kind"], said["culprits"]) == ("missing-rank", [1])

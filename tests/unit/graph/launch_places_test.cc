@@ -82,6 +82,31 @@ TEST(LaunchPlaces, AreKnownAlsoWhereTheClassIsNamedThroughItsModule) {
   EXPECT_EQ(lines_of(builder.build(), 0, 2), "6 11");
 }
 
+TEST(LaunchPlaces, AreWhereAHostWaitsThatReadsAValueForItsNextCollective) {
+  const std::string frames =
+      "native:cudaStreamSynchronize@libcudart.so.13 | "
+      "native:at::native::copy_kernel_cuda@libtorch_cuda.so | "
+      "py:_object_to_tensor@/v/site-packages/torch/distributed/distributed_c10d.py:3209 | "
+      "py:all_gather_object@/v/site-packages/torch/distributed/distributed_c10d.py:3300 | "
+      "py:main@/srv/train.py:12";
+  JobBuilder builder = job();
+  builder.ranks(2).backend("nccl").source("/srv/train.py", kSource).all_reduce(kAll, 1, 72);
+  builder.call(
+      0,
+      {.operation = "all_reduce", .sequence = 2, .state = model::CallState::kStarted, .time = 5});
+  builder.call(1, {.operation = "all_gather",
+                   .sequence = 2,
+                   .site = "main@/srv/train.py:12",
+                   .state = model::CallState::kStarted,
+                   .time = 5});
+  builder.stack(kAll, spinning_at(frames.c_str()));
+  const model::JobModel model = builder.build();
+  const Examination examination = examine(model);
+  EXPECT_EQ(examination.standing(0)->user.line, 6);
+  EXPECT_EQ(examination.standing(0)->call->operation, "all_reduce");
+  EXPECT_EQ(examination.standing(1)->user.line, 12);
+}
+
 TEST(LaunchPlaces, StayUnknownWhereNoCallHasALine) {
   JobBuilder builder = parted();
   model::JobModel none = builder.build();
