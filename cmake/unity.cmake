@@ -4,6 +4,11 @@
 # The names that a file defines for itself must therefore be unique in its folder; detectors and checks have namespaces of their own.
 option(DDPDOCTOR_UNITY "compile the files of a folder together: a fast build from nothing, a slow one after an edit" OFF)
 set(ddpdoctor_most_unit_files 64)  # a larger folder becomes several units of one size, so that the cores share it
+if(DDPDOCTOR_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A large unit is a tenth faster if GCC collects its garbage from 1 GB on only.
+  add_compile_options(--param=ggc-min-expand=300 --param=ggc-min-heapsize=1048576)
+endif()
+
 if(DDPDOCTOR_UNITY)
   target_compile_options(ddpdoctor_warnings INTERFACE -Wno-shadow)  # a name that another file defines for itself is not seen by the writer
 endif()
