@@ -23,6 +23,8 @@ ALIASES = {"dist", "np", "nn", "F", "DDP", "FSDP", "torch", "mp", "tdist", "pl",
 FRAMEWORKS = {"is_global_zero", "global_rank", "is_main_process", "is_local_main_process", "process_index", "is_world_process_zero", "is_world_zero",
               "should_stop", "should_training_stop", "trainer", "accelerator"}
 
+QUOTES = {"expression", "reason", "over", "value"}  # fields that quote the source
+
 
 def load(file):
     """The capture as a value; of a .ddpd the frames one after the other."""
@@ -97,7 +99,8 @@ def names_of_lines(lines):
 
 def named_in_texts(capture):
     """Stems of files that logs and messages name: their text does not change, so the files keep their names, too."""
-    texts = json.dumps([capture.get("logs", []), capture.get("facts", [])])
+    facts = [{key: value for key, value in fact.items() if not key.endswith("file")} for fact in capture.get("facts", [])]
+    texts = json.dumps([capture.get("logs", []), facts])
     return {match.group(1) for match in re.finditer(r"(\w+)\.py\b", texts)}
 
 
@@ -143,17 +146,31 @@ def renamed(capture, seed):
     names = plan(capture, seed)
 
     def rename_place(place):
-        if not is_users(place.get("file")):
-            return
-        place["file"] = renamed_path(place["file"], names)
-        if place.get("function"):
-            place["function"] = ".".join(names.get(part, part) for part in place["function"].split("."))
+        for role in ("", "handler_", "reached_"):  # of an exception, of a call through a variable
+            file, function = f"{role}file", f"{role}function"
+            if not is_users(place.get(file)):
+                continue
+            place[file] = renamed_path(place[file], names)
+            if place.get(function):
+                place[function] = ".".join(names.get(part, part) for part in place[function].split("."))
 
-    for frames in frames_of(capture):
-        for frame in frames:
-            rename_place(frame)
-    for call in capture.get("collectives", []):
-        rename_place(call.get("call_site") or {})
+    def rename_all(value):
+        """Every place, and every text that quotes the source, wherever it is."""
+        if isinstance(value, list):
+            for one in value:
+                rename_all(one)
+        elif isinstance(value, dict):
+            rename_place(value)
+            for key in QUOTES & set(value):
+                if isinstance(value[key], str):
+                    value[key] = naming.rewritten(value[key], names)
+            if is_users(value.get("file")) and isinstance(value.get("locals"), list):
+                value["locals"] = [[naming.rewritten(word, names) if isinstance(word, str) else word for word in pair] for pair in value["locals"]]
+            for one in value.values():
+                rename_all(one)
+
+    for part in ("observations", "collectives", "facts"):
+        rename_all(capture.get(part) or [])
     sources = {}
     for path, lines in (capture.get("sources") or {}).items():
         if not is_users(path):
