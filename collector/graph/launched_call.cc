@@ -87,12 +87,11 @@ class Reader {
   /// The new_group() whose result an expression stands for.
   [[nodiscard]] Node new_group_of(const SourceText& lines, Node expression) const {
     const program::File& file = files_.file_of(lines);
-    const std::size_t statement = file.facts->index->statement_of(expression);
-    if (statement == program::kNone) {
+    const program::Where where = program::where_of(file, expression);
+    if (where.statement == program::kNone) {
       return {};
     }
-    const program::Object group = program::Objects(files_).of(
-        expression, file, file.facts->index->statements()[statement].scope);
+    const program::Object group = program::Objects(files_).of(expression, file, where.scope);
     const program::CallRow* const row = program::call_of_name(group.qualified);
     return row != nullptr && row->name == "new_group" ? group.made : Node();
   }
@@ -105,14 +104,10 @@ class Reader {
 
   /// The only function that a call can mean.
   std::optional<Function> function_called(const SourceText& lines, Node call) const {
-    const program::File& file = files_.file_of(lines);
-    const std::size_t statement = file.facts->index->statement_of(call);
-    if (statement == program::kNone) {
+    const program::Where where = program::where_of(files_.file_of(lines), call);
+    if (where.statement == program::kNone) {
       return std::nullopt;
     }
-    const program::Where where{.file = &file,
-                               .scope = file.facts->index->statements()[statement].scope,
-                               .statement = statement};
     program::Slicer slicer(files_, nullptr);
     const auto found = program::callees_of(call, where, slicer);
     if (found.size() != 1 || found[0].file->path == nullptr ||

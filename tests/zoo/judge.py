@@ -53,7 +53,7 @@ def of_a_fault(folder, case, report, status, mode):
     if first.get("confidence") not in sure:
         wrong.append(f"{first.get('confidence')} instead of {' or '.join(sure)}: {first['summary']}")
     culprits, waiting = first.get("culprits", []), first.get("waiting", [])
-    undecidable = mode == "stacks" and not culprits and first.get("confidence") == "possible"  # all stand at one line; the place is judged below
+    undecidable = mode == "stacks" and not culprits and first.get("confidence") == "possible"  # all ranks wait at one line; of_the_place judges the line
     if culprits not in accepted_culprits(case) and not undecidable:
         wrong.append(f"culprits {culprits} instead of {case['culprits']}")
     if "waiting" in case and waiting != case["waiting"] and not undecidable:

@@ -200,16 +200,12 @@ bool may_stand_for(const model::JobModel& job, const model::RankSet& ranks,
   }
   const auto& lines = lines_of(job, at.file);
   const program::Files files(lines, job.sources);
-  const program::File& file = files.file_of(lines);
-  const std::size_t statement = file.facts->index->statement_of(callee);
-  if (statement == program::kNone) {
+  const program::Where where = program::where_of(files.file_of(lines), callee);
+  if (where.statement == program::kNone) {
     return false;
   }
   program::Slicer slicer(files, nullptr);
-  const auto all =
-      slicer.functions(callee, {.file = &file,
-                                .scope = file.facts->index->statements()[statement].scope,
-                                .statement = statement});
+  const auto all = slicer.functions(callee, where);
   return std::any_of(all.begin(), all.end(), [&next](const program::Callable& one) {
     return one.file->path != nullptr && *one.file->path == next.file &&
            one.file->scopes()[one.scope].name == program::last_name(next.function);

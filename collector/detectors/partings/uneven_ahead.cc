@@ -68,23 +68,22 @@ struct SharedLoop {
 };
 
 /// Every existing rank, each in some loop; empty if one is in none.
-std::vector<RankInLoop> seats_of(const model::JobModel& job, const model::Observation& look) {
-  std::map<model::Rank, RankInLoop> seats;
+std::vector<RankInLoop> ranks_in_loops(const model::JobModel& job, const model::Observation& look) {
+  std::map<model::Rank, RankInLoop> ranks;
   for (const model::Process& process : look.processes) {
     if (process.role != model::Role::kRank || !process.rank) {
       continue;
     }
     const model::Thread* thread = model::main_thread(process);
-    RankInLoop seat{
-        .rank = *process.rank,
-        .loops = thread == nullptr ? std::vector<LoopSeen>{} : loops_seen(job, *thread)};
-    if (seat.loops.empty() || process.exit || !seats.emplace(seat.rank, std::move(seat)).second) {
+    RankInLoop one{.rank = *process.rank,
+                   .loops = thread == nullptr ? std::vector<LoopSeen>{} : loops_seen(job, *thread)};
+    if (one.loops.empty() || process.exit || !ranks.emplace(one.rank, std::move(one)).second) {
       return {};
     }
   }
   std::vector<RankInLoop> out;
-  for (auto& [rank, seat] : seats) {
-    out.push_back(std::move(seat));
+  for (auto& [rank, one] : ranks) {
+    out.push_back(std::move(one));
   }
   return out;
 }
@@ -96,35 +95,35 @@ bool are_same_epoch(const LoopSeen& a, const LoopSeen& b) {
 }
 
 /// The loop at this depth, if all ranks are in it at about the same step and all lengths are known.
-std::optional<SharedLoop> shared_at(const std::vector<RankInLoop>& seats, std::size_t depth) {
-  const LoopSeen& first = seats.front().loops[depth];
+std::optional<SharedLoop> shared_at(const std::vector<RankInLoop>& ranks, std::size_t depth) {
+  const LoopSeen& first = ranks.front().loops[depth];
   SharedLoop out{.where = first.where, .header = first.header, .steps = {}};
   std::int64_t low = INT64_MAX;
   std::int64_t high = 0;
-  for (const RankInLoop& seat : seats) {
-    if (seat.loops.size() <= depth || seat.loops[depth].where != first.where ||
-        !std::equal(seat.loops.begin(), seat.loops.begin() + static_cast<std::ptrdiff_t>(depth),
-                    seats.front().loops.begin(), are_same_epoch)) {
+  for (const RankInLoop& one : ranks) {
+    if (one.loops.size() <= depth || one.loops[depth].where != first.where ||
+        !std::equal(one.loops.begin(), one.loops.begin() + static_cast<std::ptrdiff_t>(depth),
+                    ranks.front().loops.begin(), are_same_epoch)) {
       return std::nullopt;
     }
-    const model::Iteration& over = seat.loops[depth].over;
+    const model::Iteration& over = one.loops[depth].over;
     if (!over.total() || over.loose) {
       return std::nullopt;
     }
     low = std::min(low, *over.done);
     high = std::max(high, *over.done);
-    out.steps.emplace_back(seat.rank, over);
+    out.steps.emplace_back(one.rank, over);
   }
   return high - low <= kApart ? std::optional(std::move(out)) : std::nullopt;
 }
 
 /// The innermost loop with different lengths; nothing if all comparable ones are equal.
-std::optional<SharedLoop> uneven_loop(const std::vector<RankInLoop>& seats) {
-  if (seats.size() < 2) {
+std::optional<SharedLoop> uneven_loop(const std::vector<RankInLoop>& ranks) {
+  if (ranks.size() < 2) {
     return std::nullopt;
   }
-  for (std::size_t depth = seats.front().loops.size(); depth-- > 0;) {
-    auto loop = shared_at(seats, depth);
+  for (std::size_t depth = ranks.front().loops.size(); depth-- > 0;) {
+    auto loop = shared_at(ranks, depth);
     if (loop && loop->extent().first != loop->extent().second) {
       return loop;
     }
@@ -146,13 +145,13 @@ std::optional<SharedLoop> uneven_in_all_looks(const model::JobModel& job) {
   std::optional<SharedLoop> found;
   bool confirmed = false;
   for (auto look = job.observations.rbegin(); look != job.observations.rend(); ++look) {
-    const std::vector<RankInLoop> seats = seats_of(job, *look);
+    const std::vector<RankInLoop> ranks = ranks_in_loops(job, *look);
     if (!found) {
-      found = uneven_loop(seats);
+      found = uneven_loop(ranks);
       continue;
     }
-    for (std::size_t depth = 0; seats.size() > 1 && depth < seats.front().loops.size(); ++depth) {
-      const auto again = shared_at(seats, depth);
+    for (std::size_t depth = 0; ranks.size() > 1 && depth < ranks.front().loops.size(); ++depth) {
+      const auto again = shared_at(ranks, depth);
       if (!again || again->where != found->where) {
         continue;
       }

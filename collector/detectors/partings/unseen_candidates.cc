@@ -60,16 +60,16 @@ class Search {
     const auto& callers = standing_.callers;
     bool again = false;  // an outer frame is in a loop
     int distance = 0;
-    std::vector<Seat> seats;
+    std::vector<FunctionRun> runs;
     for (std::size_t i = callers.size(); i-- > 0;) {
-      if (auto seat = seat_of(callers, i)) {
-        seat->again = again;
-        again = again || seat->behind.in_loop;
-        seats.push_back(std::move(*seat));
+      if (auto run = run_of(callers, i)) {
+        run->again = again;
+        again = again || run->behind.in_loop;
+        runs.push_back(std::move(*run));
       }
     }
-    for (auto seat = seats.rbegin(); seat != seats.rend(); ++seat) {  // innermost first
-      read_seat(*seat, distance);
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {  // innermost first
+      read_run(*run, distance);
       distance += 10 * kStepsOfACall;
     }
     std::vector<Candidate> out;
@@ -83,7 +83,7 @@ class Search {
   }
 
  private:
-  [[nodiscard]] std::optional<Seat> seat_of(const Path& callers, std::size_t i) {
+  [[nodiscard]] std::optional<FunctionRun> run_of(const Path& callers, std::size_t i) {
     const auto& files = launches_.files().all();
     const auto file = std::find_if(files.begin(), files.end(), [&](const File& one) {
       return one.path != nullptr && *one.path == callers[i].file;
@@ -95,36 +95,37 @@ class Search {
     const std::string name = callers[i].function.substr(callers[i].function.rfind('.') + 1);
     const program::Scope* scope = index.scope_of_frame(callers[i].line, name);
     scope = scope == nullptr ? &index.function_at(callers[i].line) : scope;
-    Seat seat{.file = &*file,
-              .scope = static_cast<std::size_t>(scope - file->scopes().data()),
-              .callers = Path(callers.begin() + static_cast<std::ptrdiff_t>(i) + 1, callers.end()),
-              .behind = program::behind(*file->text, *scope, callers[i].line)};
-    read_.emplace(&*file, seat.scope);
-    return seat;
+    FunctionRun run{
+        .file = &*file,
+        .scope = static_cast<std::size_t>(scope - file->scopes().data()),
+        .callers = Path(callers.begin() + static_cast<std::ptrdiff_t>(i) + 1, callers.end()),
+        .behind = program::behind(*file->text, *scope, callers[i].line)};
+    read_.emplace(&*file, run.scope);
+    return run;
   }
 
-  void read_seat(const Seat& seat, int distance) {
-    for (const Choice& choice : seat.behind.choices) {
-      if (choice.returns || seat.again) {  // a rank that took the other branch would not be here
-        consider(choice, seat, distance, /*of_stack=*/true);
+  void read_run(const FunctionRun& run, int distance) {
+    for (const Choice& choice : run.behind.choices) {
+      if (choice.returns || run.again) {  // a rank that took the other branch would not be here
+        consider(choice, run, distance, /*of_stack=*/true);
       }
     }
-    consider_contexts(seat, distance);
-    for (const program::CallBehind& one : seat.behind.calls) {
-      enter(one.call, seat, distance + one.distance, 0);
+    consider_contexts(run, distance);
+    for (const program::CallBehind& one : run.behind.calls) {
+      enter(one.call, run, distance + one.distance, 0);
     }
-    if (seat.again) {
-      read_earlier_pass(seat, distance + kStepsOfACall);
+    if (run.again) {
+      read_earlier_pass(run, distance + kStepsOfACall);
     }
   }
 
   /// An earlier iteration around it ran the whole function, also what is after the line.
-  void read_earlier_pass(const Seat& seat, int distance) {
-    Seat whole = seat;
-    whole.behind = program::behind(*seat.file->text, seat.file->scopes()[seat.scope], 0);
+  void read_earlier_pass(const FunctionRun& run, int distance) {
+    FunctionRun whole = run;
+    whole.behind = program::behind(*run.file->text, run.file->scopes()[run.scope], 0);
     for (const Choice& choice : whole.behind.choices) {
       const bool before = std::any_of(
-          seat.behind.choices.begin(), seat.behind.choices.end(), [&choice](const Choice& known) {
+          run.behind.choices.begin(), run.behind.choices.end(), [&choice](const Choice& known) {
             return known.decision.kind == choice.decision.kind &&
                    known.decision.condition == choice.decision.condition &&
                    known.decision.line == choice.decision.line;
@@ -138,7 +139,7 @@ class Search {
     }
   }
 
-  void enter(Node call, const Seat& from, int distance, int depth) {
+  void enter(Node call, const FunctionRun& from, int distance, int depth) {
     if (depth == kDeepest) {
       return;
     }
@@ -148,7 +149,7 @@ class Search {
       if (read_.size() > kMostFunctions || !read_.emplace(callee.file, callee.scope).second) {
         continue;
       }
-      Seat inside{.file = callee.file, .scope = callee.scope, .callers = from.callers};
+      FunctionRun inside{.file = callee.file, .scope = callee.scope, .callers = from.callers};
       inside.callers.insert(inside.callers.begin(), place(from, call.line()));
       inside.behind = program::behind(*callee.file->text, callee.function(), 0);
       const int below = distance + kStepsOfACall;
@@ -162,18 +163,18 @@ class Search {
     }
   }
 
-  [[nodiscard]] static model::CallSite place(const Seat& seat, int line) {
-    return {.file = *seat.file->path,
-            .line = line,
-            .function = seat.file->scopes()[seat.scope].qualified};
+  [[nodiscard]] static model::CallSite place(const FunctionRun& run, int line) {
+    return {
+        .file = *run.file->path, .line = line, .function = run.file->scopes()[run.scope].qualified};
   }
 
   /// `messages`: includes messages. A message is for one rank only, so a test of the rank that
   /// leads to it does not separate ranks.
-  std::vector<Launch> launched(const std::vector<Node>& calls, const Seat& seat, bool messages) {
+  std::vector<Launch> launched(const std::vector<Node>& calls, const FunctionRun& run,
+                               bool messages) {
     std::vector<Launch> out;
     for (const Node call : calls) {
-      for (Launch& one : launches_.of(call, Launches::where_in(*seat.file, seat.scope, call))) {
+      for (Launch& one : launches_.of(call, Launches::where_in(*run.file, run.scope, call))) {
         if (messages || one.is != Launch::Is::kMessage) {
           out.push_back(std::move(one));
         }
@@ -183,10 +184,10 @@ class Search {
   }
 
   /// The first of these calls, all in this function, that launches a collective.
-  model::CallSite first_in(const std::vector<Node>& calls, const Seat& seat) {
+  model::CallSite first_in(const std::vector<Node>& calls, const FunctionRun& run) {
     for (const Node call : calls) {
-      if (!launched({call}, seat, false).empty()) {
-        return place(seat, call.line());
+      if (!launched({call}, run, false).empty()) {
+        return place(run, call.line());
       }
     }
     return {};
@@ -194,16 +195,16 @@ class Search {
 
   /// The first launch behind a function that all ranks are in, in the functions around it. In a
   /// loop, what stands behind the call has been passed before.
-  model::CallSite first_after(const Seat& inner) {
+  model::CallSite first_after(const FunctionRun& inner) {
     for (std::size_t i = 0; i < inner.callers.size(); ++i) {
-      const auto seat = seat_of(inner.callers, i);
+      const auto run = run_of(inner.callers, i);
       std::vector<Node> calls;
-      for (const program::CallBehind& one : seat ? seat->behind.calls : kNoCalls) {
+      for (const program::CallBehind& one : run ? run->behind.calls : kNoCalls) {
         if (one.call.line() > inner.callers[i].line) {
           calls.push_back(one.call);
         }
       }
-      if (const model::CallSite found = seat ? first_in(calls, *seat) : model::CallSite();
+      if (const model::CallSite found = run ? first_in(calls, *run) : model::CallSite();
           found.known()) {
         return found;
       }
@@ -211,23 +212,23 @@ class Search {
     return {};
   }
 
-  void consider(const Choice& choice, const Seat& seat, int distance, bool of_stack) {
+  void consider(const Choice& choice, const FunctionRun& run, int distance, bool of_stack) {
     const Decision& decision = choice.decision;
     if (decision.kind == DecisionKind::kAssert) {
       return;
     }
     const bool loop = program::loops(decision.kind);
-    const auto taken = launched(choice.if_taken, seat, loop);
+    const auto taken = launched(choice.if_taken, run, loop);
     const auto otherwise =
-        loop ? std::vector<Launch>{} : launched(choice.if_not, seat, /*messages=*/false);
+        loop ? std::vector<Launch>{} : launched(choice.if_not, run, /*messages=*/false);
     if (operations(taken) == operations(otherwise)) {
       return;
     }
-    const bool ends = ends_data(decision, *seat.file->text);
+    const bool ends = ends_data(decision, *run.file->text);
     const bool inside = otherwise.empty() || (!ends && taken.size() > otherwise.size());
     const Launch& launch = inside ? taken.front() : otherwise.front();
     Candidate one{.kind = decision.kind,
-                  .where = place(seat, decision.line),
+                  .where = place(run, decision.line),
                   .condition = decision.text,
                   .call = launch.site,
                   .operation = launch.operation,
@@ -236,32 +237,32 @@ class Search {
     one.skips = !loop && !inside && !choice.once;
     one.ends_loop = ends;
     if (loop || one.ends_loop) {
-      one.after = first_in(loop ? choice.if_not : choice.if_taken, seat);
-      one.after = one.after.known() || !of_stack ? one.after : first_after(seat);
+      one.after = first_in(loop ? choice.if_not : choice.if_taken, run);
+      one.after = one.after.known() || !of_stack ? one.after : first_after(run);
     }
     one.distance = distance + choice.distance;
-    const int first_call = loop ? first_in(choice.if_taken, seat).line : 0;
-    if (weights_.weigh(choice, seat, {.of_stack = of_stack, .first_call = first_call}, one)) {
+    const int first_call = loop ? first_in(choice.if_taken, run).line : 0;
+    if (weights_.weigh(choice, run, {.of_stack = of_stack, .first_call = first_call}, one)) {
       keep(std::move(one));
     }
   }
 
   /// A context of the user's may end an exception: then the rest of its suite is skipped.
-  void consider_contexts(const Seat& seat, int distance) {
-    const program::Code code(*seat.file->text);
+  void consider_contexts(const FunctionRun& run, int distance) {
+    const program::Code code(*run.file->text);
     for (const std::size_t at :
-         seat.file->facts->index->statements_of(seat.file->scopes()[seat.scope])) {
+         run.file->facts->index->statements_of(run.file->scopes()[run.scope])) {
       if (code.kind(at) != program::NodeKind::kWith) {
         continue;
       }
       std::vector<Node> calls = program::calls_within(code.suite(at));
-      const auto inside = launched(calls, seat, /*messages=*/false);
+      const auto inside = launched(calls, run, /*messages=*/false);
       if (inside.empty() ||
-          !program::is_caught_by_context(code, at, *seat.file->text, job_.sources)) {
+          !program::is_caught_by_context(code, at, *run.file->text, job_.sources)) {
         continue;
       }
       keep({.kind = DecisionKind::kExcept,
-            .where = place(seat, code[at].line),
+            .where = place(run, code[at].line),
             .condition = code.header_expression(at),
             .call = inside.front().site,
             .operation = inside.front().operation,
@@ -284,7 +285,7 @@ class Search {
 
   /// The class of the object, or a table, decides which of these functions a call runs, and one of
   /// them always launches more than another.
-  void consider_dispatch(Node call, const Seat& seat, int distance,
+  void consider_dispatch(Node call, const FunctionRun& run, int distance,
                          const std::vector<program::Callee>& callees) {
     const program::Callee* most = nullptr;
     std::vector<std::string> more;
@@ -305,7 +306,7 @@ class Search {
       return;
     }
     const program::Origin origin =
-        origin_of_callee(job_, place(seat, call.line()), seat.callers, call);
+        origin_of_callee(job_, place(run, call.line()), run.callers, call);
     const program::OriginStep* const chose = choosing_step(origin);
     const bool rank = origin.source == program::Source::kRank;
     const auto& inside = launches_.of_function(*most);
@@ -316,7 +317,7 @@ class Search {
       return;
     }
     keep({.kind = DecisionKind::kTernary,
-          .where = {.file = chose->file.empty() ? *seat.file->path : chose->file,
+          .where = {.file = chose->file.empty() ? *run.file->path : chose->file,
                     .line = chose->line,
                     .function = {}},
           .condition = chose->text,

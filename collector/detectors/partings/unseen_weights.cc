@@ -25,7 +25,7 @@ bool is_own_state(program::Source source) {
 
 }  // namespace
 
-bool Weights::weigh(const Choice& choice, const Seat& seat, const Passing& passing,
+bool Weights::weigh(const Choice& choice, const FunctionRun& run, const Passing& passing,
                     Candidate& one) const {
   const bool of_stack = passing.of_stack;
   const Decision& decision = choice.decision;
@@ -41,19 +41,19 @@ bool Weights::weigh(const Choice& choice, const Seat& seat, const Passing& passi
   }
   const RankValues read = rank_values(job_, one.where, goes_over(decision.kind), ranks_);
   // No earlier decision had another result.
-  const bool final = of_stack && choice.once && !seat.again;
+  const bool final = of_stack && choice.once && !run.again;
   if (read.known && !read.differs() && final) {
     return false;
   }
-  const program::Origin origin = origin_of(decision, seat);
+  const program::Origin origin = origin_of(decision, run);
   one.source = origin.source;
   if (goes_over(decision.kind)) {
-    if (program::has_unlike_steps(*seat.file->text)) {
+    if (program::has_unlike_steps(*run.file->text)) {
       return false;  // Join, no_sync(): made for ranks with different numbers of steps
     }
-    one.of_batches = is_over_batches(choice, seat, passing.first_call);
+    one.of_batches = is_over_batches(choice, run, passing.first_call);
     if (!read.differs()) {
-      return weigh_loop(choice, seat, origin, of_stack, one);
+      return weigh_loop(choice, run, origin, of_stack, one);
     }
   }
   if (origin.source == program::Source::kUniform && !(goes_over(decision.kind) && origin.object)) {
@@ -63,7 +63,7 @@ bool Weights::weigh(const Choice& choice, const Seat& seat, const Passing& passi
   // is equal in every iteration is evidence.
   const bool as_then = goes_over(decision.kind) || origin.source == program::Source::kRank ||
                        origin.source == program::Source::kEnvironment ||
-                       (of_stack && ((choice.once && !seat.again) || are_at_one_step(job_)));
+                       (of_stack && ((choice.once && !run.again) || are_at_one_step(job_)));
   if (read.differs() && as_then) {
     // "True" sorts before "False" by length
     one.differ = read.odd(goes_over(decision.kind) ? one.of_batches : one.inside);
@@ -84,8 +84,8 @@ bool Weights::weigh(const Choice& choice, const Seat& seat, const Passing& passi
          origin.source == program::Source::kData;
 }
 
-bool Weights::is_over_batches(const Choice& choice, const Seat& seat, int first_call) const {
-  const program::SourceText& text = *seat.file->text;
+bool Weights::is_over_batches(const Choice& choice, const FunctionRun& run, int first_call) const {
+  const program::SourceText& text = *run.file->text;
   const int loop = choice.decision.line;
   if (choice.decision.kind != DecisionKind::kFor) {
     return false;
@@ -101,20 +101,19 @@ bool Weights::is_over_batches(const Choice& choice, const Seat& seat, int first_
           !program::reduces_each(text, loop, first_call, job_.sources));
 }
 
-bool Weights::rests_on_rank(const program::Origin& origin, const Seat& seat) const {
+bool Weights::rests_on_rank(const program::Origin& origin, const FunctionRun& run) const {
   if (origin.source == program::Source::kRank || origin.chain.empty()) {
     return origin.source == program::Source::kRank;
   }
   const program::OriginStep& last = origin.chain.back();
   const auto source = job_.sources.find(last.file);
-  const program::SourceText& text =
-      source == job_.sources.end() ? *seat.file->text : source->second;
+  const program::SourceText& text = source == job_.sources.end() ? *run.file->text : source->second;
   return program::origin_of(last.text, {.text = &text, .line = last.line}, job_.sources).source ==
          program::Source::kRank;
 }
 
-bool Weights::weigh_loop(const Choice& choice, const Seat& seat, const program::Origin& origin,
-                         bool of_stack, Candidate& one) const {
+bool Weights::weigh_loop(const Choice& choice, const FunctionRun& run,
+                         const program::Origin& origin, bool of_stack, Candidate& one) const {
   if (origin.source == program::Source::kUniform && !origin.object) {
     return false;
   }
@@ -124,15 +123,15 @@ bool Weights::weigh_loop(const Choice& choice, const Seat& seat, const program::
     return true;
   }
   // A loop over batches that all ranks are in has ended for some only if it is begun again.
-  const bool again = !choice.once || seat.again;
-  const bool begun_again = again && (rests_on_rank(origin, seat) || is_own_state(origin.source));
+  const bool again = !choice.once || run.again;
+  const bool begun_again = again && (rests_on_rank(origin, run) || is_own_state(origin.source));
   one.speaks = Speaks::kOwnBatches;
   return !of_stack || !choice.led_here || begun_again;
 }
 
-program::Origin Weights::origin_of(const Decision& decision, const Seat& seat) const {
+program::Origin Weights::origin_of(const Decision& decision, const FunctionRun& run) const {
   program::CallString frames;
-  for (const model::CallSite& site : seat.callers) {
+  for (const model::CallSite& site : run.callers) {
     const auto source = job_.sources.find(site.file);
     frames.push_back({.text = source == job_.sources.end() ? nullptr : &source->second,
                       .function = site.function,
@@ -140,7 +139,7 @@ program::Origin Weights::origin_of(const Decision& decision, const Seat& seat) c
   }
   return program::origin_of(
       decision.text,
-      {.text = seat.file->text, .line = decision.condition.line(), .callers = &frames},
+      {.text = run.file->text, .line = decision.condition.line(), .callers = &frames},
       job_.sources);
 }
 

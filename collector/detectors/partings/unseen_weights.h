@@ -10,8 +10,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// A function on the stack, or one that it has called.
-struct Seat {
+/// A run of a function that is on the stack, or that one on the stack has called.
+struct FunctionRun {
   const program::File* file = nullptr;
   std::size_t scope = 0;
   Path callers{};  // the frames around it
@@ -29,19 +29,19 @@ class Weights {
     int first_call = 0;     // for a loop: the line of its first launch
   };
   /// Sets what speaks for the candidate. False if the decision had the same result on all ranks.
-  bool weigh(const program::Choice& choice, const Seat& seat, const Passing& passing,
+  bool weigh(const program::Choice& choice, const FunctionRun& run, const Passing& passing,
              Candidate& one) const;
 
  private:
   /// Never for a comprehension, which iterates over elements.
-  [[nodiscard]] bool is_over_batches(const program::Choice& choice, const Seat& seat,
+  [[nodiscard]] bool is_over_batches(const program::Choice& choice, const FunctionRun& run,
                                      int first_call) const;
   /// The rank's share of a collection: `data[rank::world]`, `batches(rank)`.
-  [[nodiscard]] bool rests_on_rank(const program::Origin& origin, const Seat& seat) const;
-  bool weigh_loop(const program::Choice& choice, const Seat& seat, const program::Origin& origin,
-                  bool of_stack, Candidate& one) const;
+  [[nodiscard]] bool rests_on_rank(const program::Origin& origin, const FunctionRun& run) const;
+  bool weigh_loop(const program::Choice& choice, const FunctionRun& run,
+                  const program::Origin& origin, bool of_stack, Candidate& one) const;
   [[nodiscard]] program::Origin origin_of(const program::Decision& decision,
-                                          const Seat& seat) const;
+                                          const FunctionRun& run) const;
 
   const model::JobModel& job_;
   const model::RankSet& ranks_;

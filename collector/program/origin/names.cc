@@ -41,6 +41,13 @@ bool is_first_target(Node target) {
 
 }  // namespace
 
+Where where_of(const File& file, Node node) {
+  const std::size_t statement = file.facts->index->statement_of(node);
+  return {.file = &file,
+          .scope = statement == kNone ? 0 : file.facts->index->statements()[statement].scope,
+          .statement = statement};
+}
+
 Where inside(const File& file, std::size_t scope, std::size_t statement, const Where& where) {
   Where out = where;
   out.file = &file;

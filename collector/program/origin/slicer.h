@@ -24,6 +24,9 @@ struct Where {
   std::size_t depth = 0;  // frames of the call string that were followed already
 };
 
+/// Where the source evaluates the node, without a call string.
+Where where_of(const File& file, Node node);
+
 /// The same call string, at another statement.
 Where inside(const File& file, std::size_t scope, std::size_t statement, const Where& where);
 

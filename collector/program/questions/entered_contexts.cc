@@ -9,10 +9,7 @@ namespace ddpdoctor::program {
 void each_entered(const Code& code, std::size_t with, const File& file,
                   const std::function<void(Node entered, const Where& where)>& each) {
   for (const Node entered : entered_by(code[with].node)) {
-    const std::size_t statement = file.facts->index->statement_of(entered);
-    const std::size_t scope =
-        statement == kNone ? 0 : file.facts->index->statements()[statement].scope;
-    each(entered, {.file = &file, .scope = scope, .statement = statement});
+    each(entered, where_of(file, entered));
   }
 }
 

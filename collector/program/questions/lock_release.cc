@@ -7,6 +7,7 @@
 
 #include "collector/program/flow/separation.h"
 #include "collector/program/origin/same_object.h"
+#include "collector/program/origin/slicer.h"
 #include "collector/program/questions/code.h"
 #include "collector/program/questions/names.h"
 
@@ -183,10 +184,7 @@ class Releases {
       : text_(text), sources_(sources), files_(text, sources), file_(files_.file_of(text)) {}
 
   [[nodiscard]] ObjectPath path(Node expression) const {
-    const std::size_t statement = file_.facts->index->statement_of(expression);
-    const std::size_t scope =
-        statement == kNone ? 0 : file_.facts->index->statements()[statement].scope;
-    return path_to(expression, file_, scope, files_);
+    return path_to(expression, file_, where_of(file_, expression).scope, files_);
   }
 
   /// The calls of a function that release the lock, or may: their object may be the lock under a
