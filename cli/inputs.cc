@@ -23,6 +23,7 @@
 #include "collector/imports/stack_dumps/dump_sources.h"
 #include "collector/model/building/backends.h"
 #include "collector/model/building/build_model.h"
+#include "collector/model/building/languages.h"
 #include "collector/monitor/spool_job.h"
 
 namespace ddpdoctor::cli {
@@ -354,6 +355,7 @@ base::Result<model::JobModel> read_files(const std::vector<std::string>& paths,
     model::load_local_sources(*reading.job);
     imports::infer_waits(*reading.job);
   }
+  model::mark_languages(*reading.job);
   model::mark_backends(*reading.job);
   tell_what_is_left_out(sorted, reading, reading.job->coverage);
   return std::move(*reading.job);

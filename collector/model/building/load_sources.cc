@@ -23,6 +23,7 @@
 #include "collector/model/building/backends.h"
 #include "collector/model/building/build_model.h"
 #include "collector/model/building/imported_files.h"
+#include "collector/model/building/languages.h"
 #include "collector/model/questions.h"
 #include "collector/sources/processes/roles.h"
 
@@ -244,6 +245,7 @@ void load_local_sources(JobModel& job) {
       read = true;
     }
   }
+  mark_languages(job);
   if (read) {
     load_imported(job, files, {});
     job.coverage.warnings.emplace_back(
@@ -269,6 +271,7 @@ void load_sources(JobModel& job, const program::KnownTexts& parsed) {
           "{} was changed after the job had started: its lines may not be those that run", file));
     }
   }
+  mark_languages(job);
   load_imported(job, files, parsed);
   mark_backends(job);
 }

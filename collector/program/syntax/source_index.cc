@@ -328,4 +328,8 @@ const SourceIndex& index_of(const SourceText& text) {
   return text.once<SourceIndex>([&text] { return SourceIndex(text); });
 }
 
+void is_not_python(const SourceText& text) {
+  text.once<SourceIndex>([] { return SourceIndex(); });
+}
+
 }  // namespace ddpdoctor::program

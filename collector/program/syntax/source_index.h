@@ -61,9 +61,11 @@ struct Statement {
 
 class SourceIndex {
  public:
+  /// Without structure: the index of a text that is not Python.
+  SourceIndex() = default;
   explicit SourceIndex(const SourceText& text);
 
-  /// Empty: no line of the file is known, or it is too large to parse.
+  /// Empty: no line of the file is known, it is too large to parse, or it is not Python.
   [[nodiscard]] bool empty() const {
     return statements_.empty();
   }
@@ -96,6 +98,9 @@ class SourceIndex {
 
 /// The parsed form of a file, built on first use.
 const SourceIndex& index_of(const SourceText& text);
+
+/// The text is in another language: its index is empty until the text is edited.
+void is_not_python(const SourceText& text);
 
 /// A `yield` inside the node that belongs to the function around the node.
 bool yields(Node node);
