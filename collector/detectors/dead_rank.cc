@@ -224,7 +224,7 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
     }
   }
   for (const FeltAnEnd& felt : felt_an_end(examination.job)) {
-    if (felt.lost_its_connection && !finding.culprits.contains(felt.rank)) {
+    if (felt.lost_its_connection && felt.rank && !finding.culprits.contains(*felt.rank)) {
       finding.evidence.push_back(
           {.rank = felt.rank,
            .text = "log: " + base::elide(base::printable(felt.exception), kLongestLine)});

@@ -157,7 +157,7 @@ model::RankSet silent_ranks(const model::JobModel& job, const std::vector<FeltAn
     }
   }
   for (const FeltAnEnd& one : felt) {
-    out = out.minus(model::RankSet{one.rank});
+    out = one.rank ? out.minus(model::RankSet{*one.rank}) : out;
   }
   for (const model::Fact* fact : model::facts(job, "error-file")) {
     out = fact->rank ? out.minus(model::RankSet{*fact->rank}) : out;
@@ -180,13 +180,16 @@ Findings felt_another_end(const graph::Examination& examination) {
   model::RankSet ranks;
   std::map<model::CallSite, model::RankSet> places;
   for (const FeltAnEnd& one : felt) {
-    ranks.insert(one.rank);
+    const model::RankSet itself = one.rank ? model::RankSet{*one.rank} : model::RankSet{};
+    ranks = ranks.united(itself);
     if (one.place.known()) {
-      places[one.place].insert(one.rank);
+      model::RankSet& there = places[one.place];
+      there = there.united(itself);
     }
   }
   for (const auto& [site, there] : places) {
-    finding.locations.push_back(location(site, there, fmt::format("{} failed here", said(there))));
+    finding.locations.push_back(
+        location(site, there, fmt::format("{} failed here", there.empty() ? "a rank" : said(there))));
   }
   finding.evidence.push_back(
       {.rank = felt.front().rank,
@@ -194,11 +197,23 @@ Findings felt_another_end(const graph::Examination& examination) {
   const model::RankSet silent = silent_ranks(job, felt);
   finding.culprits = silent.size() == 1 ? silent : model::RankSet{};
   const bool files = !model::facts(job, "error-file").empty();
+  const bool one = ranks.size() <= 1;
+  const auto all = [&felt](bool FeltAnEnd::* what) {
+    return std::all_of(felt.begin(), felt.end(), [what](const FeltAnEnd& f) { return f.*what; });
+  };
+  if (silent.empty() && !files && all(&FeltAnEnd::timed_out)) {
+    finding.summary = fmt::format(
+        "{} waited for another rank until {} timeout; the log does not show which rank did not "
+        "arrive",
+        ranks.empty() ? "a rank" : said(ranks), one ? "its" : "their");
+    finding.fix = next_steps(examination);
+    return {finding};
+  }
   finding.summary = fmt::format(
-      "{} {} another rank; {}", said(ranks),
-      lost_their_connection(felt) != ranks ? "failed because of"
-      : ranks.size() == 1                  ? "lost its connection to"
-                                           : "lost their connection to",
+      "{} {} another rank; {}", ranks.empty() ? "a rank" : said(ranks),
+      !all(&FeltAnEnd::lost_its_connection) ? "failed because of"
+      : one                                 ? "lost its connection to"
+                                            : "lost their connection to",
       silent.empty() ? std::string("no file shows which rank exited first")
                      : fmt::format("{} {}", said(silent),
                                    files ? "left no error file" : "wrote no traceback"));

@@ -33,17 +33,24 @@ bool says_lost_connection(std::string_view exception) {
   return contains_any(exception, kWords);
 }
 
+/// Exceptions of torch and gloo (1.13 to 2.13) when other ranks do not arrive in time.
+bool says_timeout(std::string_view exception) {
+  constexpr std::array<std::string_view, 4> kWords = {"Timed out waiting", "Socket Timeout",
+                                                      "wait timeout after", "Wait timeout"};
+  return contains_any(exception, kWords);
+}
+
 /// Raised by launchers after one of their ranks has failed.
-bool is_of_launcher(std::string_view exception) {
+bool is_of_launcher(const Traceback& one) {
   constexpr std::array<std::string_view, 4> kWords = {"ChildFailedError", "ProcessRaisedException",
                                                       "ProcessExitedException", "SignalException"};
-  return contains_any(exception, kWords);
+  return one.of_launcher || contains_any(one.exception, kWords);
 }
 
 /// The content of the logs if every exception is a consequence of another rank's failure.
 struct Consequences {
   std::map<model::Rank, Traceback> of_ranks;  // the last traceback of each
-  std::size_t nameless = 0;
+  std::vector<Traceback> nameless;
 };
 
 /// Nothing if a rank raised for its own reasons, or may have: a traceback could not be read
@@ -58,16 +65,16 @@ std::optional<Consequences> consequences(const model::JobModel& job) {
       return std::nullopt;
     }
     for (const Traceback& one : all) {
+      if (is_of_launcher(one)) {
+        continue;
+      }
       if (!is_consequence(one.exception)) {
         return std::nullopt;
-      }
-      if (is_of_launcher(one.exception)) {
-        continue;
       }
       if (one.rank) {
         out.of_ranks.insert_or_assign(*one.rank, one);
       } else {
-        ++out.nameless;
+        out.nameless.push_back(one);
       }
     }
   }
@@ -85,12 +92,19 @@ std::optional<model::Rank> told_first(const model::JobModel& job) {
 
 std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job) {
   std::vector<FeltAnEnd> out;
+  const auto add = [&out](const Traceback& one, std::optional<model::Rank> rank) {
+    out.push_back({.rank = rank,
+                   .lost_its_connection = says_lost_connection(one.exception),
+                   .timed_out = says_timeout(one.exception),
+                   .place = one.place,
+                   .exception = one.exception});
+  };
   if (const auto all = consequences(job)) {
     for (const auto& [rank, one] : all->of_ranks) {
-      out.push_back({.rank = rank,
-                     .lost_its_connection = says_lost_connection(one.exception),
-                     .place = one.place,
-                     .exception = one.exception});
+      add(one, rank);
+    }
+    for (const Traceback& one : all->nameless) {
+      add(one, std::nullopt);
     }
   }
   return out;
@@ -99,8 +113,8 @@ std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job) {
 model::RankSet lost_their_connection(const std::vector<FeltAnEnd>& all) {
   model::RankSet out;
   for (const FeltAnEnd& one : all) {
-    if (one.lost_its_connection) {
-      out.insert(one.rank);
+    if (one.lost_its_connection && one.rank) {
+      out.insert(*one.rank);
     }
   }
   return out;
@@ -123,7 +137,7 @@ std::vector<Failed> failed_without_word(const graph::Examination& examination) {
       out.push_back({.rank = *process->rank,
                      .status = status,
                      .sure = (first || !said->of_ranks.empty()) &&
-                             (status != kOfAnException || said->nameless == 0)});
+                             (status != kOfAnException || said->nameless.empty())});
     }
   }
   return out;

@@ -3,6 +3,7 @@
 // exit, and ranks that exited without a message.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,15 +13,16 @@ namespace ddpdoctor::detectors {
 
 /// A rank whose last traceback is a consequence of another rank's failure, and that has no other.
 struct FeltAnEnd {
-  model::Rank rank = 0;
-  bool lost_its_connection = false;  // otherwise it timed out or was ended
+  std::optional<model::Rank> rank = {};  // unknown: no line of the log names it
+  bool lost_its_connection = false;
+  bool timed_out = false;            // it waited for another rank until its timeout
   model::CallSite place = {};        // the line it was at
   std::string exception = {};
 };
-/// Ordered by rank; empty if any rank raised for its own reasons.
+/// Ordered by rank, those without one last; empty if any rank raised for its own reasons.
 std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job);
 
-/// Those of these ranks that lost their connection.
+/// The known ranks of these that lost their connection.
 model::RankSet lost_their_connection(const std::vector<FeltAnEnd>& all);
 
 /// A rank that exited with its own status according to a launcher, and that wrote no traceback.

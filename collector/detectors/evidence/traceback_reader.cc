@@ -5,6 +5,7 @@
 #include "collector/detectors/evidence/traceback_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -70,6 +71,17 @@ int fitness(const Open& open, std::string_view exception) {
   }
   const bool in_library = !model::is_user_file(open.frames.back().file);
   return is_consequence(exception) && in_library ? 2 : 1;
+}
+
+/// The modules in which launchers wait for their ranks and raise for one that failed.
+bool is_launcher(std::string_view file) {
+  constexpr std::array<std::string_view, 6> kModules = {
+      "/torch/distributed/launch.py",    "/torch/distributed/run.py",
+      "/torch/distributed/launcher/",    "/torch/distributed/elastic/",
+      "/accelerate/commands/launch.py", "/deepspeed/launcher/"};
+  return std::any_of(kModules.begin(), kModules.end(), [file](std::string_view module) {
+    return file.find(module) != std::string_view::npos;
+  });
 }
 
 /// "TimeoutError", "queue.Empty": a wait was over, and who raises from it tells what was waited
@@ -225,7 +237,10 @@ void Reader::end(std::size_t i, std::string_view exception) {
                  .exception = std::string(base::trim(exception)),
                  .of_thread = open.of_thread,
                  .of_batch = open.of_batch,
-                 .ignored = open.ignored};
+                 .ignored = open.ignored,
+                 .of_launcher = std::any_of(
+                     open.frames.begin(), open.frames.end(),
+                     [](const model::CallSite& frame) { return is_launcher(frame.file); })};
   if (exception.find("NCCL error in: ") != std::string_view::npos) {
     told.exception += nccl_reason(stream_, i);
   }

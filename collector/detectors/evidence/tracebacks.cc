@@ -200,7 +200,8 @@ std::vector<Traceback> tracebacks(const model::JobModel& job) {
   std::vector<Traceback> out;
   for (const LogStream& stream : log_streams(job)) {
     auto read = read_tracebacks(stream);
-    std::move(read.begin(), read.end(), std::back_inserter(out));
+    std::copy_if(std::move_iterator(read.begin()), std::move_iterator(read.end()),
+                 std::back_inserter(out), [](const Traceback& one) { return !one.of_launcher; });
   }
   if (job.ended) {
     name_those_that_failed(job, out);

@@ -45,8 +45,10 @@ struct Traceback {
   bool of_thread = false;                 // ended a thread, not the program
   bool of_batch = false;  // raised while the rank fetched a batch from a DataLoader worker
   bool ignored = false;   // raised in __del__ or atexit: Python continued
+  bool of_launcher = false;  // raised by the launcher of the ranks, after one of them had failed
 };
 
+/// Those of ranks and other processes of the job, not of its launcher.
 std::vector<Traceback> tracebacks(const model::JobModel& job);
 
 /// True if `a` was certainly written before `b`: by their times, or by their lines in one log.
