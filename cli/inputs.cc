@@ -58,8 +58,7 @@ struct Sorted {
   }
 };
 
-/// Our own rendering next to the recording it was made from: not evidence, and nothing to warn
-/// about.
+/// Our own rendering next to its recording: not evidence, and nothing to warn about.
 bool is_own_rendering(std::string_view head, std::string_view path) {
   return base::file_name(path).starts_with("report.") &&
          head.find("ddpdoctor") != std::string_view::npos;
@@ -265,8 +264,7 @@ void read_sorted(const Sorted& sorted, Reading& reading) {
   }
 }
 
-/// Where the job's sources may be: the folders of its dumps, their parents, and the working
-/// directory.
+/// Where the job's sources may be: the folders of its dumps, their parents, the current folder.
 std::vector<std::string> source_folders(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   const auto add = [&out](const fs::path& folder) {

@@ -7,6 +7,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/past_the_call.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -36,6 +37,22 @@ bool all_just_came(const graph::Examination& examination, const model::RankSet& 
          });
 }
 
+/// Stacks alone do not show that the call is still to come.
+void tell_past_the_call(const PastTheCall& past, std::string_view where, Finding& finding) {
+  const model::RankSet& working = finding.culprits;
+  finding.summary = fmt::format(
+      "{} {} at work ({}) after the line where {} wait{} {}; {} may have "
+      "passed that call",
+      said(working), is_or_are(working), place(past.rank), said(finding.waiting),
+      finding.waiting.size() == 1 ? "s" : "", where, said(working));
+  finding.evidence.push_back({.rank = working.front(),
+                              .text = fmt::format("{} is after {}, the line of the call",
+                                                  line_of(past.rank), line_of(past.waiting))});
+  finding.fix = fmt::format(
+      "Run `ddpdoctor attach PID` on the launcher: the recorded calls show whether {} passed it.",
+      said(working));
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = waiting_ranks(examination);
   const model::RankSet working = ranks_where(examination, works);
@@ -62,6 +79,9 @@ Findings detect(const graph::Examination& examination) {
   finding.fix =
       "Raise the timeout of the group, share the work between ranks, or do it before the job: "
       "this is slow, not hung, if it finishes.";
+  if (const auto past = may_have_passed(examination, standing, waits)) {
+    tell_past_the_call(*past, where, finding);
+  }
   if (standing->user.known()) {
     finding.locations.push_back(
         location(standing->user, working,

@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/exceptions_in_hand.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/late_to_rendezvous.h"
+#include "collector/detectors/evidence/past_the_call.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
@@ -106,8 +107,10 @@ void tell_whereabouts(const graph::Examination& examination, const model::RankSe
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
-  finding.summary = fmt::format("{} not called {}", ranks_do(parting.odd.ranks, "has", "have"),
-                                waiting_call(examination, explanation));
+  const auto passed = may_have_passed(examination, parting.odd.standing, parting.rest.standing);
+  finding.summary =
+      fmt::format("{} not called {}{}", ranks_do(parting.odd.ranks, "has", "have"),
+                  waiting_call(examination, explanation), passed ? ", or passed it before" : "");
   tell_whereabouts(examination, parting.odd.ranks, parting.odd.standing, finding);
 }
 

@@ -110,12 +110,17 @@ bool polls_for_lock(const model::JobModel& job, const model::Thread& thread) {
   });
 }
 
+/// Waits in torch's lock of an extension that another process builds.
+bool waits_for_baton(const model::Thread& thread) {
+  return python_frame_in(thread, "torch/utils/file_baton.py", {"wait"}) != nullptr;
+}
+
 /// Its frames show a wait for the release or removal of a lock file.
 bool waits_for_lock_file(const model::JobModel& job, const model::Thread& thread) {
   if (const model::WaitsOn* known = waits_on(thread, "lock-file")) {
     return !known->limit;  // with a timeout it gives up by itself
   }
-  if (python_frame_in(thread, "torch/utils/file_baton.py", {"wait"}) != nullptr) {
+  if (waits_for_baton(thread)) {
     return true;
   }
   for (const model::Frame& frame : thread.frames) {
@@ -228,13 +233,13 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
                        : ownerless || old                                 ? *still
                                                                           : Confidence::kPossible;
   // The baton has no owner field: the wait alone is as good as a file without a holder.
-  if (fact == nullptr &&
-      (python_frame_in(*main, "torch/utils/file_baton.py", {"wait"}) != nullptr ||
-       nobody_works(examination))) {
+  if (fact == nullptr && (waits_for_baton(*main) || nobody_works(examination))) {
     suspect.confidence = *still;
   }
-  suspect.note = fmt::format("process {} is waiting here for {} to be removed", process.pid,
-                             path.value_or("a lock file"));
+  suspect.note = fmt::format(
+      "{} is waiting here for {} to be removed",
+      process.pid == 0 ? std::string("the process") : fmt::format("process {}", process.pid),
+      path.value_or("a lock file"));
   suspect.evidence =
       fmt::format("it waits for the lock file {}{}{}", path.value_or("(path unknown)"),
                   fact != nullptr ? age_of(*fact) : "", ownerless ? "; no process holds it" : "");
@@ -248,6 +253,22 @@ std::string files_said(const std::set<std::string>& paths) {
   }
   return paths.size() == 1 ? "the lock file " + *paths.begin()
                            : fmt::format("{} lock files", paths.size());
+}
+
+/// Where the locks of torch's extensions are: "Using /root/.cache/torch_extensions/py311_cu124 as
+/// PyTorch extensions root...", as torch/utils/cpp_extension.py prints it.
+std::string locks_of_extensions(const model::JobModel& job) {
+  constexpr std::string_view kUsing = "Using ";
+  constexpr std::string_view kRoot = " as PyTorch extensions root";
+  for (const model::Log& log : job.logs) {
+    const std::string_view before = std::string_view(log.text).substr(0, log.text.find(kRoot));
+    const std::size_t at = before.rfind(kUsing);
+    const auto root = before.substr(std::min(at, before.size()));
+    if (before.size() < log.text.size() && at != before.npos && !contains(root, "\n")) {
+      return fmt::format("{}/*/lock", root.substr(kUsing.size()));
+    }
+  }
+  return "~/.cache/torch_extensions/*/*/lock";
 }
 
 /// The line in which the file system refuses locks: flock always fails there.
@@ -272,9 +293,11 @@ Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   std::map<std::string, std::set<std::string>> paths_at;  // by the line of the waiting ranks
   std::map<std::string, std::vector<Evidence>> values_at;
+  std::map<std::string, bool> in_batons;
   for (const model::Process* process : processes(examination.job)) {
     if (auto waiter = waits_for_nobody(examination, *process)) {
       add_value(*waiter, values_at[place(waiter->suspect.place)]);
+      in_batons[place(waiter->suspect.place)] = waits_for_baton(*model::main_thread(*process));
       if (waiter->path) {
         paths_at[place(waiter->suspect.place)].insert(*waiter->path);
       }
@@ -295,9 +318,11 @@ Findings detect(const graph::Examination& examination) {
                     unsure ? "may be left from an earlier run" : "no process will remove",
                     and_who_waits(finding));
     const model::Log* const refused = refused_locks(examination.job);
-    finding.fix = fmt::format(
-        "Check that no build is running, then remove {} and start again.",
-        paths.empty() ? std::string("the lock file") : fmt::format("{}", fmt::join(paths, ", ")));
+    finding.fix =
+        fmt::format("Check that no build is running, then remove {} and start again.",
+                    !paths.empty()     ? fmt::format("{}", fmt::join(paths, ", "))
+                    : in_batons[where] ? fmt::format("`{}`", locks_of_extensions(examination.job))
+                                       : std::string("the lock file"));
     if (refused != nullptr) {
       tell_refused_locks(
           *refused,

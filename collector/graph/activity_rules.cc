@@ -25,6 +25,9 @@ bool matches(const ActivityRule& rule, const stacks::Frame& frame) {
   if (frame.language != stacks::Language::kNative) {
     return false;
   }
+  if (rule.match == Match::kModule) {
+    return frame.module.find(rule.file) != std::string::npos;
+  }
   if (rule.match == Match::kNativeExact) {
     return frame.function == rule.function;
   }
@@ -41,14 +44,22 @@ bool at_border(const ActivityRule& rule, const stacks::Frame& frame) {
          rule.file.starts_with("importlib");
 }
 
+// A function in a file of the compiler that runs what was compiled (torch 2.0 to 2.5).
+bool runs_compiled(const stacks::Frame& frame) {
+  const std::string_view name = plain_name(frame.function);
+  return frame.file.find("torch/_inductor/") != std::string::npos &&
+         (name == "run" || name == "__call__");
+}
+
 // The frame runs because a library is being imported: importing torch._dynamo compiles nothing.
+// Modules that inductor generates are executed in order to compile.
 bool is_part_of_import(std::span<const stacks::Frame> callers) {
   for (const stacks::Frame& caller : callers) {
     if (caller.language == stacks::Language::kPython && model::is_user_file(caller.file)) {
       return false;
     }
     if (caller.language == stacks::Language::kPython && caller.function == "<module>") {
-      return true;
+      return caller.file.find("torchinductor_") == std::string::npos;
     }
   }
   return false;
@@ -90,7 +101,8 @@ const ActivityRule* deciding_rule(std::span<const stacks::Frame> frames, const s
     for (const ActivityRule& rule : activity_rules()) {
       if ((best == nullptr || rule.weight > best->weight) && matches(rule, frames[i]) &&
           at_border(rule, frames[i]) &&
-          !(rule.activity == Activity::kCompiling && is_part_of_import(frames.subspan(i + 1)))) {
+          !(rule.activity == Activity::kCompiling &&
+            (runs_compiled(frames[i]) || is_part_of_import(frames.subspan(i + 1))))) {
         best = &rule;
         *at = &frames[i];
       }

@@ -13,8 +13,8 @@
 namespace ddpdoctor::graph {
 
 /// How a rule's function is compared: the last part of the Python name, or a part of the native
-/// name.
-enum class Match { kPython, kNative, kNativeExact };
+/// name. `kModule`: any function of a library, with or without symbols.
+enum class Match { kPython, kNative, kNativeExact, kModule };
 
 /// A frame that names an activity. Of all rules that match below the user's innermost frame, the
 /// one with the highest weight wins: `new_group` waits in a store, and `new_group` is the more
@@ -22,7 +22,7 @@ enum class Match { kPython, kNative, kNativeExact };
 struct ActivityRule {
   Match match = Match::kPython;
   std::string_view function;  // empty = any
-  std::string_view file;      // Python: part of the path; empty = any
+  std::string_view file;      // part of the path of the source or library; empty = any
   Activity activity = Activity::kUnknown;
   int weight = 0;
 };

@@ -6,8 +6,8 @@
 
 namespace ddpdoctor::model {
 
-/// End of Thread::capture if the source is the traceback of a rank that gave up waiting.
-inline constexpr std::string_view kOfTraceback = "its last traceback";
+/// End of Thread::capture if the source is a traceback in a log.
+inline constexpr std::string_view kOfTraceback = "last traceback";
 
 /// The fact with the number of calls that only a log shows.
 inline constexpr std::string_view kCallsOfLog = "calls-of-log";

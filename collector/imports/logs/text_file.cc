@@ -28,6 +28,7 @@
 #include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/nccl_ras.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/imports/stack_dumps/interrupted.h"
 #include "collector/imports/stack_dumps/margins.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/imports/stack_dumps/stack_text.h"
@@ -42,6 +43,7 @@ namespace {
 // Bytes of a file; of a larger one, the end is read.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 constexpr std::size_t kLongestHeading = 16;
+constexpr std::string_view kInterrupted = "an interrupt's last traceback";
 constexpr std::size_t kNearHeading = 3;  // lines between a heading with a rank and its dump
 
 struct Tool {
@@ -171,6 +173,28 @@ std::map<model::Rank, bool> add_timed_out(
   return raised;
 }
 
+/// Adds the stacks of processes that an interrupt ended, if no tool dumped their stack.
+void add_interrupted(const std::map<std::optional<model::Rank>, Stream>& streams,
+                     Finding& finding) {
+  std::vector<StackDump> stacks;
+  for (const auto& [rank, stream] : streams) {
+    const bool dumped = std::any_of(
+        finding.dumps.begin(), finding.dumps.end(),
+        [&rank = rank](const StackDump& dump) { return !rank || dump.process.rank == rank; });
+    auto found = dumped ? std::vector<StackDump>() : interrupted_stacks(stream.lines);
+    if (rank && !found.empty()) {
+      found.resize(1);  // a rank is interrupted again while it exits
+      found.front().process.rank = rank;
+      std::erase_if(stacks, [](const StackDump& dump) { return !dump.process.rank; });
+    }
+    std::move(found.begin(), found.end(), std::back_inserter(stacks));
+  }
+  if (!stacks.empty()) {
+    std::move(stacks.begin(), stacks.end(), std::back_inserter(finding.dumps));
+    finding.tools.insert(kInterrupted);
+  }
+}
+
 /// Lines that no reader used; empty if they are only rules and blanks.
 std::string rest_of(const std::vector<std::string_view>& lines, const Finding& finding) {
   std::string out;
@@ -259,6 +283,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     read_dumps(stream, rank, finding);
   }
   auto raised = add_timed_out(streams, path, finding);
+  add_interrupted(streams, finding);
   model::JobModel job;
   if (!finding.dumps.empty()) {
     job = job_of_dumps(std::move(finding.dumps), path, tool_names(finding));

@@ -10,11 +10,11 @@
 
 #include "base/text.h"
 #include "collector/imports/logs/actors.h"
+#include "collector/imports/stack_dumps/python_traceback.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::imports {
 namespace {
-
-constexpr std::string_view kTraceback = "Traceback (most recent call last):";
 
 /// Exceptions of torch and gloo (1.13 to 2.13) when other ranks do not arrive in time.
 bool says_timeout(std::string_view exception) {
@@ -127,29 +127,8 @@ void add_last_completed(model::Rank rank, model::JobModel& job) {
   }
 }
 
-struct Raised {
-  std::vector<model::Frame> frames;  // outermost first
-  std::map<std::string, std::map<int, std::string>> sources;
-  std::string_view exception;
-};
-
-/// Reads the traceback with the heading at the cursor.
-Raised read_traceback(Lines& lines) {
-  Raised out;
-  lines.take();
-  while (!lines.done() && lines.peek().starts_with(' ')) {
-    const std::string_view line = lines.take();
-    if (auto frame = python_frame(line)) {
-      if (out.frames.size() < kMostFrames) {
-        out.frames.push_back(std::move(*frame));
-      }
-    } else if (!out.frames.empty() && line.starts_with("    ")) {
-      const model::Frame& above = out.frames.back();
-      out.sources[above.file].try_emplace(above.line, base::elide(base::trim(line), kLongestName));
-    }
-  }
-  out.exception = base::trim(lines.take());
-  return out;
+bool has_timed_out(const model::Process& process) {
+  return !process.threads.empty() && process.threads.front().capture.ends_with(kTimedOut);
 }
 
 }  // namespace
@@ -163,13 +142,13 @@ std::optional<model::Rank> awaited_rank(std::string_view line) {
 
 std::optional<LastStack> last_stack(std::span<const std::string_view> all) {
   Lines lines(all);
-  std::optional<Raised> last;
+  std::optional<PythonTraceback> last;
   while (!lines.done()) {
-    if (!base::trim(lines.peek()).starts_with(kTraceback)) {
+    if (!base::trim(lines.peek()).starts_with(kTracebackHeading)) {
       lines.take();
       continue;
     }
-    Raised raised = read_traceback(lines);
+    PythonTraceback raised = read_python_traceback(lines);
     if (!says_timeout(raised.exception) && !says_consequence(raised.exception)) {
       return std::nullopt;  // a failure of its own
     }
@@ -178,16 +157,12 @@ std::optional<LastStack> last_stack(std::span<const std::string_view> all) {
   if (!last || last->frames.empty()) {
     return std::nullopt;
   }
-  LastStack out{.dump = new_dump(), .timed_out = says_timeout(last->exception)};
-  model::Thread* thread = add_thread(out.dump, 0, "MainThread");
-  std::reverse(last->frames.begin(), last->frames.end());
-  thread->frames = std::move(last->frames);
-  out.dump.sources = std::move(last->sources);
-  return out;
+  const bool timed_out = says_timeout(last->exception);
+  return LastStack{.dump = dump_of(std::move(*last)), .timed_out = timed_out};
 }
 
-bool has_timed_out(const model::Process& process) {
-  return !process.threads.empty() && process.threads.front().capture.ends_with(kTimedOut);
+bool was_ended_while_waiting(const model::Process& process) {
+  return !process.threads.empty() && process.threads.front().capture.ends_with(model::kOfTraceback);
 }
 
 void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) {

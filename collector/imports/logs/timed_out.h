@@ -9,12 +9,11 @@
 
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/job_model.h"
-#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::imports {
 
 /// The name of these stacks in job_of_dumps.
-inline constexpr std::string_view kTimedOut = model::kOfTraceback;
+inline constexpr std::string_view kTimedOut = "its last traceback";
 
 struct LastStack {
   StackDump dump;
@@ -32,7 +31,8 @@ std::optional<model::Rank> awaited_rank(std::string_view line);
 /// they run and are elsewhere, unless the log shows their call. The job is still.
 void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job);
 
-/// The process is a rank that timed out: how it ended then proves nothing.
-bool has_timed_out(const model::Process& process);
+/// The stack of the process is a traceback of a timeout or an interrupt: how it ended then proves
+/// nothing.
+bool was_ended_while_waiting(const model::Process& process);
 
 }  // namespace ddpdoctor::imports

@@ -215,7 +215,7 @@ void add_ended(std::vector<model::Process> ended, model::JobModel& job) {
         });
     if (known == processes.end()) {
       processes.push_back(std::move(process));
-    } else if (!known->exit && !has_timed_out(*known)) {
+    } else if (!known->exit && !was_ended_while_waiting(*known)) {
       known->exit = process.exit;
     }
   }

@@ -77,6 +77,35 @@ bool serves(const model::Thread& main) {
   return started && !as_rank;
 }
 
+/// File and name of the user's function that multiprocessing runs; empty if it runs none.
+std::string target_of(const StackDump& dump) {
+  const auto& threads = dump.process.threads;
+  if (threads.empty() || role_of_title(dump.process.command) ||
+      !has_file(threads[0], "multiprocessing/process.py", "_bootstrap")) {
+    return {};
+  }
+  const auto frames = model::user_frames(threads[0]);
+  return frames.empty() ? "" : fmt::format("{}:{}", frames.back()->file, frames.back()->function);
+}
+
+/// If multiprocessing runs one function in several processes, and some of them are ranks, all are,
+/// wherever they are in it.
+void give_roles(std::vector<StackDump>& dumps) {
+  std::set<std::string> targets;
+  for (StackDump& dump : dumps) {
+    dump.process.role = role_in_dump(dump.process);
+    if (dump.process.role == model::Role::kRank) {
+      targets.insert(target_of(dump));
+    }
+  }
+  targets.erase("");
+  for (StackDump& dump : dumps) {
+    if (dump.process.role == model::Role::kOther && targets.contains(target_of(dump))) {
+      dump.process.role = model::Role::kRank;
+    }
+  }
+}
+
 /// In a GPU driver, called by torch or by the program itself.
 bool uses_a_gpu(const model::Process& process) {
   return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
@@ -296,9 +325,9 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
                              std::string_view tool) {
   model::JobModel job;
   double interval = 0;
+  give_roles(dumps);
   for (StackDump& dump : dumps) {
     const bool named = dump.process.rank.has_value();  // by a line before or above it
-    dump.process.role = role_in_dump(dump.process);
     if (named && dump.process.role == model::Role::kOther && !has_python(dump.process)) {
       dump.process.role = model::Role::kRank;
     }
@@ -306,6 +335,7 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
     dump.process.rank = dump.process.role == model::Role::kRank
                             ? (dump.process.rank ? dump.process.rank : in_command)
                             : std::nullopt;
+    give_tids(fmt::format("{}\n{}", path, dump.identity), dump.process);
     for (model::Thread& thread : dump.process.threads) {
       thread.capture = fmt::format("{}{}", model::kDumpedFrom, tool);
     }

@@ -70,7 +70,7 @@ std::optional<model::Rank> bare_number(std::string_view name, const std::vector<
   const auto number = number_of(name.substr(start), kMostBareRank);
   const bool alone = start == 0 || !is_letter(name[start - 1]);
   const bool is_pid = std::any_of(dumps.begin(), dumps.end(), [&number](const StackDump& dump) {
-    return number && dump.process.pid == *number;
+    return number && dump.process.pid == *number && dump.process.pid != 0;
   });
   return number && alone && !is_pid ? std::optional(static_cast<model::Rank>(*number))
                                     : std::nullopt;

@@ -70,13 +70,6 @@ std::optional<Heading> thread_heading(std::string_view line) {
              : std::nullopt;
 }
 
-/// The kernel's thread id is unknown: the address replaces it, with a negative sign to distinguish
-/// it from real ids; it is never shown, because people know the thread by its name in the dump.
-pid_t number_for(std::string_view id) {
-  return static_cast<pid_t>(
-      -1 - static_cast<std::int64_t>((hex_of(id).value_or(0) >> 6U) & 0x3fffffffU));
-}
-
 bool is_known(const StackDump& dump, pid_t tid) {
   return std::any_of(dump.process.threads.begin(), dump.process.threads.end(),
                      [tid](const model::Thread& thread) { return thread.tid == tid; });
@@ -105,7 +98,7 @@ void read_threads(Lines& lines, StackDump& dump) {
       continue;
     }
     const auto heading = thread_heading(lines.peek());
-    const pid_t tid = heading ? number_for(heading->id) : 0;
+    const pid_t tid = heading ? tid_for(heading->id) : 0;
     if (!heading || is_known(dump, tid)) {
       return;
     }

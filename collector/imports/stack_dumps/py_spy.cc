@@ -64,9 +64,9 @@ model::Thread* begin_thread(std::string_view line, StackDump& dump) {
   const std::size_t quote = line.find(": \"");
   const bool named =
       quote != std::string_view::npos && line.ends_with('"') && quote + 3 < line.size();
-  model::Thread* thread =
-      add_thread(dump, pid_of(id).value_or(0),
-                 named ? line.substr(quote + 3, line.size() - quote - 4) : std::string_view());
+  const pid_t tid = hex_of(id) ? tid_for(id) : pid_of(id).value_or(0);
+  model::Thread* thread = add_thread(
+      dump, tid, named ? line.substr(quote + 3, line.size() - quote - 4) : std::string_view());
   if (thread == nullptr) {
     return nullptr;
   }
@@ -158,6 +158,16 @@ bool read_line(std::string_view line, StackDump& dump, model::Thread*& thread, R
   return !frame || add_frame(*thread, std::move(*frame));
 }
 
+/// "20163"; "0x7F26F71336C0", the thread's address, where py-spy does not know the kernel's id.
+bool take_thread_id(std::string_view& text) {
+  const std::string_view word = text.substr(0, text.find(' '));
+  if (!hex_of(word)) {
+    return take_number(text, INT64_MAX).has_value();
+  }
+  text.remove_prefix(word.size());
+  return true;
+}
+
 }  // namespace
 
 bool is_py_spy_thread(std::string_view line) {
@@ -165,7 +175,7 @@ bool is_py_spy_thread(std::string_view line) {
     return false;
   }
   std::string_view rest = line;
-  const bool numbered = take_prefix(rest, " ") && take_number(rest, INT64_MAX).has_value();
+  const bool numbered = take_prefix(rest, " ") && take_thread_id(rest);
   line = numbered ? rest : line;
   const bool named = numbered || line.find("): \"") != std::string_view::npos;
   return named && (line.starts_with(" (idle") || line.starts_with(" (active"));
@@ -191,7 +201,7 @@ bool read_py_spy(Lines& lines, std::vector<StackDump>& out) {
     const auto& threads = dump.process.threads;
     const auto main = std::find_if(threads.begin(), threads.end(),
                                    [](const auto& one) { return one.name == "MainThread"; });
-    dump.process.pid = main == threads.end() ? 0 : main->tid;
+    dump.process.pid = main == threads.end() ? 0 : std::max(main->tid, 0);
   }
   put_main_first(dump);
   out.push_back(std::move(dump));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <utility>
 
 #include "base/text.h"
@@ -22,6 +23,12 @@ bool is_module_level(const model::Thread& thread) {
   return outermost != thread.frames.rend() &&
          (outermost->function == "<module>" || outermost->function == "_run_code" ||
           outermost->function == "_run_module_as_main");
+}
+
+constexpr unsigned kAlignment = 6;  // bits of the address of a thread that are always 0
+
+pid_t negative_tid(std::uint64_t number) {
+  return static_cast<pid_t>(-1 - static_cast<std::int64_t>(number & 0x3fffffffU));
 }
 
 }  // namespace
@@ -99,6 +106,17 @@ std::optional<std::uint64_t> hex_of(std::string_view text) {
 std::optional<pid_t> pid_of(std::string_view text) {
   const auto number = number_of(text, kMaxPid);
   return number && *number > 0 ? std::optional(static_cast<pid_t>(*number)) : std::nullopt;
+}
+
+pid_t tid_for(std::string_view address) {
+  return negative_tid(hex_of(address).value_or(0) >> kAlignment);
+}
+
+void give_tids(std::string_view key, model::Process& process) {
+  std::uint64_t next = std::hash<std::string_view>{}(key);
+  for (model::Thread& thread : process.threads) {
+    thread.tid = process.pid == 0 && thread.tid == 0 ? negative_tid(next++) : thread.tid;
+  }
 }
 
 bool take_prefix(std::string_view& text, std::string_view prefix) {

@@ -81,6 +81,15 @@ std::optional<std::uint64_t> hex_of(std::string_view text);
 
 std::optional<pid_t> pid_of(std::string_view text);
 
+/// The kernel's thread id is unknown: the address of the thread replaces it, with a negative sign
+/// to distinguish it from real ids. It is never shown, because people know the thread by its name
+/// in the dump.
+pid_t tid_for(std::string_view address);
+
+/// Gives the threads without an id of a process without a pid ids that no other process has. `key`:
+/// the same for all snapshots of this process.
+void give_tids(std::string_view key, model::Process& process);
+
 /// Removes the prefix if the text has it.
 bool take_prefix(std::string_view& text, std::string_view prefix);
 

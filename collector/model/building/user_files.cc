@@ -43,7 +43,7 @@ constexpr std::array<string_view, 21> kTorchParts = {"distributed", "nn",
 
 /// First components of paths that py-spy and hand-written captures shorten ("threading.py",
 /// "torch/nn/modules/module.py").
-constexpr std::array<string_view, 121> kLibraryRoots = {"torch",
+constexpr std::array<string_view, 123> kLibraryRoots = {"torch",
                                                         "torchvision",
                                                         "torchaudio",
                                                         "torchmetrics",
@@ -104,6 +104,8 @@ constexpr std::array<string_view, 121> kLibraryRoots = {"torch",
                                                         "lightning_utilities",
                                                         "xformers",
                                                         "triton",
+                                                        "flashinfer",
+                                                        "deep_gemm",
                                                         "nvidia",
                                                         "setuptools",
                                                         "pip",
@@ -166,13 +168,26 @@ constexpr std::array<string_view, 121> kLibraryRoots = {"torch",
                                                         "monai"};
 
 /// Packages below a framework: the language, a compiler, arrays, drivers, launchers.
-constexpr std::array<string_view, 38> kBelowFrameworks = {
-    "torch",    "triton", "torch_xla",      "jax",         "jaxlib",     "nvidia", "cuda",
-    "cupy",     "numpy",  "scipy",          "numba",       "mpi4py",     "ray",    "setuptools",
-    "pip",      "tqdm",   "dill",           "cloudpickle", "absl",       "click",  "typer",
-    "fire",     "pluggy", "_pytest",        "asyncio",     "concurrent", "http",   "collections",
-    "ctypes",   "email",  "encodings",      "importlib",   "json",       "xmlrpc", "logging",
-    "unittest", "urllib", "multiprocessing"};
+constexpr std::array<string_view, 40> kBelowFrameworks = {"torch",      "triton",
+                                                          "torch_xla",  "jax",
+                                                          "jaxlib",     "nvidia",
+                                                          "cuda",       "cupy",
+                                                          "numpy",      "scipy",
+                                                          "numba",      "mpi4py",
+                                                          "ray",        "setuptools",
+                                                          "pip",        "tqdm",
+                                                          "dill",       "cloudpickle",
+                                                          "absl",       "click",
+                                                          "typer",      "fire",
+                                                          "pluggy",     "_pytest",
+                                                          "asyncio",    "concurrent",
+                                                          "http",       "collections",
+                                                          "ctypes",     "email",
+                                                          "encodings",  "importlib",
+                                                          "json",       "xmlrpc",
+                                                          "logging",    "unittest",
+                                                          "urllib",     "multiprocessing",
+                                                          "flashinfer", "deep_gemm"};
 
 /// Programs of frameworks that start ranks and wait for them.
 constexpr std::array<string_view, 3> kStarters = {"deepspeed/launcher/", "accelerate/commands/",
@@ -295,7 +310,8 @@ bool is_user_file(std::string_view path) {
   constexpr std::array<string_view, 7> kForeign = {
       "/site-packages/", "/dist-packages/", "site-packages/torch", "/torchinductor_",
       "/lib/ddpdoctor/", "/.debugpy/",      "mpi4py/MPI.src/"};
-  const bool foreign = std::any_of(kForeign.begin(), kForeign.end(),
+  const bool foreign = path.starts_with("torchinductor_") ||
+                       std::any_of(kForeign.begin(), kForeign.end(),
                                    [path](string_view part) { return contains(path, part); });
   return !foreign && !in_standard_library(path) && !is_launcher(path) && !is_torch_file(path) &&
          !is_relative_library(path) && !is_source_of_system(path);

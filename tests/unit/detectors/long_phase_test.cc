@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "collector/model/questions.h"
@@ -56,6 +57,28 @@ TEST(LongPhase, IsSilentWhenTheOthersHaveJustCome) {
 
 TEST(LongPhase, IsSilentWhenARankIsUnobserved) {
   EXPECT_TRUE(asked("long-phase", told().unobserved(2).build()).empty());
+}
+
+JobBuilder after_the_call(int line) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .stack({1, 2}, in("all_reduce",
+                        "py:sync@/v/site-packages/fw/sync.py:30 | "
+                        "py:main@/srv/train.py:20"))
+      .stack(0,
+             fmt::format("py:sync@/v/site-packages/fw/sync.py:{} | py:main@/srv/train.py:20", line))
+      .computing(0);
+  return builder;
+}
+
+TEST(LongPhase, DoesNotSayThatARankAfterTheCallIsStillAtWork) {
+  const Findings findings = asked("long-phase", after_the_call(34).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].summary.find("still"), std::string::npos);
+  EXPECT_NE(findings[0].summary.find("may have passed that call"), std::string::npos);
+  const Findings before = asked("long-phase", after_the_call(28).build());
+  ASSERT_EQ(before.size(), 1U);
+  EXPECT_NE(before[0].summary.find("still at work"), std::string::npos);
 }
 
 TEST(LongPhase, DoesNotDependOnTheOrderOfRanks) {

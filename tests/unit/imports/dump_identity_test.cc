@@ -88,5 +88,42 @@ TEST(OnePid, NumbersOfFilesAreRanksOfSeveralPids) {
   EXPECT_TRUE(job.facts.empty());
 }
 
+std::string bare(int line) {
+  return fmt::format(
+      "#0  0x00007f26 in pthread_cond_wait () from /usr/lib/libc.so.6\n"
+      "#1  0x00007f27 in _PyEval_EvalFrameDefault (f=Frame 0x55, for file /srv/train.py, line {}, "
+      "in main ()) at ../Python/ceval.c:1\n",
+      line);
+}
+
+TEST(NoPid, EachFileIsAProcess) {
+  const auto job = read({{"first.txt", bare(29)}, {"second.txt", bare(29)}, {"last", bare(26)}});
+  EXPECT_EQ(told(job), "1 looks: 0=0 1=0 2=0");
+  EXPECT_NE(job.progress, model::Progress::kMoving);
+}
+
+TEST(NoPid, NumbersOfFilesAreRanks) {
+  const auto job =
+      read({{"gdb-0.txt", bare(29)}, {"gdb-1.txt", bare(26)}, {"gdb-2.txt", bare(29)}});
+  EXPECT_EQ(told(job), "1 looks: 0=0 1=0 2=0");
+}
+
+TEST(NoPid, OneThreadInSeveralFilesIsOneProcess) {
+  const std::string address =
+      "Thread 0x00007f26f7133740 (most recent call first):\n"
+      "  File \"/srv/train.py\", line 29 in main\n  File \"/srv/train.py\", line 40 in <module>\n";
+  EXPECT_EQ(told(read({{"first.txt", address}, {"second.txt", address}})), "2 looks: 0=0");
+}
+
+TEST(NoPid, PySpyNamesThreadsByAddress) {
+  const std::string main =
+      "Thread 0x7F26F7133740 (idle): \"MainThread\"\n"
+      "    all_reduce (torch/distributed/distributed_c10d.py:3252)\n    main (train.py:29)\n";
+  const std::string other =
+      "Thread 0x7F26F7133740 (active): \"MainThread\"\n    main (train.py:26)\n";
+  EXPECT_EQ(told(read({{"a.txt", main}, {"b.txt", other}})), "2 looks: 0=0");
+  EXPECT_EQ(told(read({{"rank0.txt", main}, {"rank1.txt", other}})), "1 looks: 0=0 1=0");
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
