@@ -15,6 +15,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/group_numbers.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/told_addresses.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -123,6 +124,20 @@ std::string values_of(const std::vector<Camp>& sides, const model::RankSet& culp
   return odd.empty() || rest.empty() ? odd + rest : fmt::format("{}, but {}", odd, rest);
 }
 
+bool is_address(std::string_view name) {
+  return name.starts_with("MASTER_") || name.starts_with("--") || name == "init_method";
+}
+
+std::string fix_of(Thing thing, std::string_view name) {
+  if (name.starts_with("--")) {
+    return fmt::format("Pass the same {} to the launcher on every node.", name);
+  }
+  const std::string_view verb = thing == Thing::kLibrary ? "Install"
+                                : name == "init_method"  ? "Pass"
+                                                         : "Set";
+  return fmt::format("{} the same {} on every rank.", verb, name);
+}
+
 std::optional<Finding> disagreement(const graph::Examination& examination, Thing thing,
                                     std::string_view name,
                                     const std::map<model::Rank, std::string>& values,
@@ -134,7 +149,7 @@ std::optional<Finding> disagreement(const graph::Examination& examination, Thing
   Finding finding;
   finding.kind = kKind;
   finding.culprits = minority(sides);
-  if (finding.culprits.empty() && name.starts_with("MASTER_")) {
+  if (finding.culprits.empty() && thing != Thing::kLibrary && is_address(name)) {
     // Rank 0 is the master: ranks with another value cannot find it.
     for (const Camp& camp : sides) {
       if (!camp.ranks.contains(0)) {
@@ -152,8 +167,7 @@ std::optional<Finding> disagreement(const graph::Examination& examination, Thing
          .shown = Shown{.file = {}, .line = 0, .words = value_on(camp)}});
   }
   finding.summary = fmt::format("{} is {}", name, values_of(sides, finding.culprits));
-  finding.fix = fmt::format("{} the same {} on every rank.",
-                            thing == Thing::kLibrary ? "Install" : "Set", name);
+  finding.fix = fix_of(thing, name);
   finding.details["variable"] = std::string(name);
   return finding;
 }
@@ -189,6 +203,68 @@ bool default_group_is_two(const graph::Examination& examination) {
   return shared && is_default_group(examination.job, *shared);
 }
 
+/// "29500 (node0.log), 29501 (node1.log)".
+std::string places_of(const AddressCamp& camp) {
+  std::string out;
+  for (const std::string& other : camp.others) {
+    out += (out.empty() ? "" : ", ") + other;
+  }
+  return out;
+}
+
+/// Nodes or logs show different values, and no line names a rank.
+Finding nameless(const AddressDispute& dispute, Confidence sure) {
+  constexpr std::size_t kMostNamed = 4;
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = sure;
+  std::string list;
+  for (const AddressCamp& camp : dispute.camps) {
+    finding.evidence.push_back({.rank = std::nullopt, .text = "log: " + camp.line});
+    if (finding.evidence.size() <= kMostNamed) {
+      const std::string places = places_of(camp);
+      list += fmt::format("{}{}{}{}", list.empty() ? "" : ", but ", camp.value,
+                          places.empty() ? "" : " on ", places);
+    }
+  }
+  finding.summary = fmt::format("{} is {}", dispute.name, list);
+  finding.fix = fix_of(Thing::kVariable, dispute.name);
+  finding.details["variable"] = dispute.name;
+  return finding;
+}
+
+/// The ranks print the addresses that they were given, or the log shows the commands, and a message
+/// says that the rendezvous was not complete.
+Findings told_by_logs(const graph::Examination& examination) {
+  Findings findings;
+  for (const AddressDispute& dispute : told_addresses(examination.job)) {
+    const Confidence sure = dispute.decides ? Confidence::kLikely : Confidence::kPossible;
+    std::map<model::Rank, std::string> values;
+    bool named = true;
+    for (const AddressCamp& camp : dispute.camps) {
+      named = named && !camp.ranks.empty();
+      for (const model::Rank rank : camp.ranks) {
+        values.emplace(rank, camp.value);
+      }
+    }
+    auto finding = named ? disagreement(examination, Thing::kVariable, dispute.name, values, sure)
+                         : std::optional(nameless(dispute, sure));
+    if (finding && named) {
+      for (const auto& [rank, value] : values) {
+        finding->waiting =
+            finding->culprits.contains(rank) ? finding->waiting : finding->waiting.united({rank});
+      }
+      for (const AddressCamp& camp : dispute.camps) {
+        finding->evidence.push_back({.rank = camp.ranks.front(), .text = "log: " + camp.line});
+      }
+    }
+    if (finding) {
+      findings.push_back(std::move(*finding));
+    }
+  }
+  return findings;
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
   if (!still) {
@@ -220,6 +296,9 @@ Findings detect(const graph::Examination& examination) {
       findings.push_back(std::move(*finding));
     }
   }
+  if (findings.empty()) {
+    findings = told_by_logs(examination);
+  }
   return findings;
 }
 
@@ -235,7 +314,8 @@ const Detector detector{
 Why: WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL's settings must be the same everywhere; a shell profile or a container image on one
 node sets a different value.
 
-How ddpdoctor knows: it compares the environments of the ranks and assumes that the value of the majority is the intended one.
+How ddpdoctor knows: it compares the environments of the ranks, or the values that they and their launchers print, and assumes that
+the value of the majority is the intended one.
 
 Fix: set the variable in the launcher, not in a profile of one node.
     - # ~/.bashrc of one node

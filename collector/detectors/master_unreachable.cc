@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/late_to_rendezvous.h"
 #include "collector/detectors/evidence/port_holder.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/told_addresses.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -168,11 +169,16 @@ void name_holder(const graph::Examination& examination, const PortHolder& holder
   }
 }
 
+/// A rank that was given a different address than the others is of environment-differs.
+Findings told_by_messages(const graph::Examination& examination) {
+  return addresses_differ(examination.job) ? Findings{} : findings_from_text(examination, kKind);
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = ranks_at_rendezvous(examination);
   const auto still = stuck(examination);
   if (waiting.empty() || !still) {
-    return findings_from_text(examination, kKind);
+    return told_by_messages(examination);
   }
   const bool early = server_is_to_come(examination);
   Findings findings;
@@ -228,7 +234,7 @@ Findings detect(const graph::Examination& examination) {
     findings.push_back(std::move(finding));
   }
   if (findings.empty()) {
-    findings = findings_from_text(examination, kKind);
+    findings = told_by_messages(examination);
   }
   if (auto finding = findings.empty() ? server_connects(examination, waiting, *still)
                                       : std::optional<Finding>()) {

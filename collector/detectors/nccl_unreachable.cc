@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-unreachable: NCCL found no network interface, or could not connect to another rank. The
-// reporting rank is not the culprit: the interface or the address is.
+// nccl-unreachable: NCCL found no network interface, or NCCL or gloo could not connect to another
+// rank. The reporting rank is not the culprit: the interface or the address is.
 #include <set>
 #include <string>
 #include <string_view>
@@ -10,8 +10,10 @@
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/gloo_address.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/nccl_words.h"
+#include "collector/detectors/evidence/wording.h"
 
 namespace ddpdoctor::detectors::nccl_unreachable {
 namespace {
@@ -60,6 +62,22 @@ void tell_address(const BadAddress& bad, Finding& finding) {
   finding.evidence.insert(finding.evidence.end(), bad.evidence.begin(), bad.evidence.end());
 }
 
+/// gloo, too, connects every rank to every other.
+Finding of_gloo(const GlooLoopback& gloo) {
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = gloo.failed ? Confidence::kLikely : Confidence::kPossible;
+  finding.waiting = gloo.ranks;
+  finding.evidence = gloo.evidence;
+  finding.summary = fmt::format(
+      "gloo uses the loopback address{}{}, which other hosts cannot reach; the job has {}",
+      gloo.ranks.empty() ? "" : " on ", gloo.ranks.empty() ? "" : said(gloo.ranks), gloo.hosts);
+  finding.fix =
+      "Set GLOO_SOCKET_IFNAME on every node to its interface of `ip -brief address` that reaches "
+      "the other nodes.";
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
   const auto bad = bad_address(examination.job);
@@ -77,6 +95,9 @@ Findings detect(const graph::Examination& examination) {
       tell_address(*bad, finding);
     }
   }
+  if (const auto gloo = gloo_loopback(examination.job)) {
+    findings.push_back(of_gloo(*gloo));
+  }
   return findings;
 }
 
@@ -85,20 +106,22 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector detector;
 const Detector detector{
     .kind = kKind,
-    .title = "NCCL finds no network interface or cannot connect",
+    .title = "NCCL or gloo finds no network interface or cannot connect",
     .explanation =
         R"(What you see: the first collective, or ncclCommInitRank, fails or waits; the log has "no socket interface found", "with family 59936 is
-neither AF_INET(2) nor …", "Connect to … failed : No route to host", "exceeded retries".
+neither AF_INET(2) nor …", "Connect to … failed : No route to host", "exceeded retries". Or init_process_group or new_group fails with
+"Gloo connectFullMesh failed with … remote=[127.0.0.1]".
 
 Why: NCCL_SOCKET_IFNAME names an interface that some node does not have, or NCCL chose one that other nodes cannot reach (docker, a
-bridge, a link-local address), or a firewall drops NCCL's ports. Connections to a rank that has exited fail in the same way.
+bridge, a link-local address), or a firewall drops NCCL's ports. Connections to a rank that has exited fail in the same way. gloo uses
+the address to which the host's own name resolves; if that is 127.0.0.1 or 127.0.1.1, other hosts cannot connect.
 
 How ddpdoctor knows: from the messages of NCCL's socket and bootstrap code, and the interfaces that its INFO lines name: the loopback,
-or one address on two hosts, reaches no other host.
+or one address on two hosts, reaches no other host. gloo's messages count only if the job has several hosts.
 
 Fix: name an interface that every node has and that reaches the other nodes.
     $ ip -brief address
-    $ NCCL_SOCKET_IFNAME=eth0 NCCL_DEBUG=INFO torchrun ...)",
+    $ NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0 NCCL_DEBUG=INFO torchrun ...)",
     .detect = detect,
     .specificity = kPlainFact,
     .effect = Effect::kCrash,

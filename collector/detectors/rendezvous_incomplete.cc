@@ -3,7 +3,6 @@
 // did wait in the store for the rest. A node was not started, a rank died before the rendezvous, or
 // WORLD_SIZE is too large.
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <string>
 
@@ -11,11 +10,11 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
-#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/nameless_dead.h"
 #include "collector/detectors/evidence/port_holder.h"
 #include "collector/detectors/evidence/rendezvous_places.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/told_rendezvous.h"
 #include "collector/detectors/evidence/vanished.h"
 #include "collector/detectors/evidence/waiting_nodes.h"
 #include "collector/detectors/evidence/wording.h"
@@ -85,64 +84,6 @@ bool count_differently(const model::JobModel& job) {
   return worlds.size() > 1;
 }
 
-std::optional<int> count_at(std::string_view text) {
-  int count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  return error == std::errc() && count > 0 && count < model::kMaxWorldSize ? std::optional(count)
-                                                                           : std::nullopt;
-}
-
-std::optional<int> count_behind(std::string_view line, std::string_view word) {
-  const std::size_t at = line.find(word);
-  return at == line.npos ? std::nullopt : count_at(line.substr(at + word.size()));
-}
-
-/// "3/4 clients joined", "(world_size=4, num_workers_joined=3", "(world_size=4, worker_count=3": 4.
-std::optional<int> world_in(std::string_view line) {
-  const std::size_t joined = line.find(" clients joined");
-  const std::size_t slash = joined == line.npos ? line.npos : line.rfind('/', joined);
-  const auto size = count_behind(line, "world_size=");
-  return size || slash == line.npos ? size : count_at(line.substr(slash + 1));
-}
-
-/// 3 in these examples.
-std::optional<int> joined_in(std::string_view line) {
-  const auto workers = count_behind(line, "num_workers_joined=");
-  const auto older = workers ? workers : count_behind(line, "worker_count=");
-  const std::size_t joined = line.find(" clients joined");
-  const std::size_t slash = joined == line.npos ? line.npos : line.rfind('/', joined);
-  if (older || slash == line.npos) {
-    return older;
-  }
-  const std::size_t space = line.rfind(' ', slash);
-  return count_at(line.substr(space == line.npos ? 0 : space + 1));
-}
-
-/// A rank that timed out was present; members of the world without such a message were not, unless
-/// more had joined than wrote it.
-Findings told_by_logs(const graph::Examination& examination) {
-  Findings findings = findings_from_text(examination, kKind);
-  std::optional<int> world;
-  std::size_t joined = 0;
-  model::RankSet there;
-  for (const Sighting& sighting : sightings(examination.job, kKind)) {
-    world = world ? world : world_in(sighting.line);
-    joined = std::max(joined, static_cast<std::size_t>(joined_in(sighting.line).value_or(0)));
-    there = sighting.rank ? there.united({*sighting.rank}) : there;
-  }
-  for (Finding& finding : findings) {
-    finding.waiting = there;
-    finding.culprits = {};
-    const bool all_spoke = !there.empty() && there.size() >= joined;
-    for (model::Rank rank = 0; all_spoke && rank < world.value_or(0); ++rank) {
-      if (!there.contains(rank)) {
-        finding.culprits.insert(rank);
-      }
-    }
-  }
-  return findings;
-}
-
 Findings detect(const graph::Examination& examination) {
   if (Findings nodes = waiting_nodes(examination);
       !nodes.empty() && examination.standings.empty()) {
@@ -158,7 +99,7 @@ Findings detect(const graph::Examination& examination) {
   }
   if (arrived.empty() || absent.empty() || !still || is_complete(examination) ||
       count_differently(examination.job) || stranger_holds_port(examination.job)) {
-    return told_by_logs(examination);
+    return rendezvous_told_by_logs(examination);
   }
   Finding finding;
   finding.kind = kKind;
@@ -201,10 +142,11 @@ const Detector detector{
 there, and the others may already be in their first call.
 
 Why: WORLD_SIZE counts more ranks than were started: a node is missing, a process died before it got there, or --nnodes is too large.
+Or more ranks joined than WORLD_SIZE counts, because a different job uses the same port: torch waits for exactly WORLD_SIZE.
 
 How ddpdoctor knows: some ranks of the world size have no process, others are in the rendezvous, and no call has completed. Before
 torchrun has started ranks: torchrun itself waits for other nodes (--nnodes), or its agents got different --rdzv-id or endpoints. Or
-init_process_group got different addresses or files.
+init_process_group got different addresses or files. In logs, it compares the number of joined ranks with the world size.
 
 Fix:
     - torchrun --nnodes 2 train.py

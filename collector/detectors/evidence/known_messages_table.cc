@@ -359,6 +359,7 @@ constexpr KnownException kTable[] = {
     {.pattern = "DeepEP error", .also = "timeout"},
     {.pattern = "NCCL operations have failed or timed out"},
     {.pattern = "failed to recv, got 0 bytes"},
+    {.pattern = "Gloo connectFullMesh failed with "},
 };
 
 }  // namespace

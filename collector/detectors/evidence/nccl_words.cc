@@ -24,21 +24,6 @@ bool is_loopback(std::string_view address) {
   return address.starts_with("127.") || address == "::1";
 }
 
-/// More than a few lines without trouble follow NCCL's last line: the job ran.
-bool ran_on(const model::JobModel& job) {
-  constexpr int kFew = 3;
-  int after = 0;
-  for (const model::Log& log : job.logs) {
-    int here = 0;
-    for (const std::string_view line : base::split(log.text, '\n')) {
-      const bool of_nccl = line.find(" NCCL ") != line.npos;
-      here = of_nccl || model::tells_trouble(line) ? 0 : here + (base::trim(line).empty() ? 0 : 1);
-    }
-    after = std::max(after, here);
-  }
-  return after > kFew;
-}
-
 /// "GPU 3 of node1, pid 71".
 std::string process_said(const model::Fact& fact) {
   const auto gpu = fact.number("gpu");
@@ -56,6 +41,20 @@ std::string hosts_said(const std::set<std::string>& hosts) {
 
 }  // namespace
 
+bool output_goes_on(const model::JobModel& job) {
+  constexpr int kFew = 3;
+  int after = 0;
+  for (const model::Log& log : job.logs) {
+    int here = 0;
+    for (const std::string_view line : base::split(log.text, '\n')) {
+      const bool of_nccl = line.find(" NCCL ") != line.npos;
+      here = of_nccl || model::tells_trouble(line) ? 0 : here + (base::trim(line).empty() ? 0 : 1);
+    }
+    after = std::max(after, here);
+  }
+  return after > kFew;
+}
+
 bool has_only_addresses(const model::JobModel& job) {
   return std::all_of(job.facts.begin(), job.facts.end(),
                      [](const model::Fact& fact) { return fact.kind == "nccl-interface"; });
@@ -63,7 +62,7 @@ bool has_only_addresses(const model::JobModel& job) {
 
 Findings failed_in_nccl(const model::JobModel& job, std::string_view kind) {
   std::map<std::string, Finding> by_error;
-  if (ran_on(job)) {
+  if (output_goes_on(job)) {
     return {};
   }
   for (const model::Fact* fact : model::facts(job, "nccl-failure")) {
@@ -110,7 +109,7 @@ std::optional<BadAddress> bad_address(const model::JobModel& job) {
   }
   const auto shared = std::find_if(hosts_at.begin(), hosts_at.end(),
                                    [](const auto& one) { return one.second.size() > 1; });
-  if (hosts.size() < 2 || shared == hosts_at.end() || ran_on(job)) {
+  if (hosts.size() < 2 || shared == hosts_at.end() || output_goes_on(job)) {
     return std::nullopt;
   }
   const bool loopback = is_loopback(shared->first);

@@ -26,6 +26,10 @@ struct BadAddress {
 /// hosts, the others cannot reach them. Nothing if the output continued after NCCL's lines.
 std::optional<BadAddress> bad_address(const model::JobModel& job);
 
+/// More than a few lines without trouble follow the last line of NCCL or about trouble: the job
+/// ran.
+bool output_goes_on(const model::JobModel& job);
+
 /// No facts are known, or only the addresses that a healthy log has as well.
 bool has_only_addresses(const model::JobModel& job);
 

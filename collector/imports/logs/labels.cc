@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/imports/logs/prefix_shape.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 
@@ -279,6 +280,7 @@ Labels with_hosts_as_ranks(const std::vector<std::string_view>& lines,
   const bool named = hosts.size() == 1 || names_ranks(lines);
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     ranks.emplace(hosts[i], i);
+    out.hosts.emplace_back(hosts[i].substr(0, hosts[i].find(' ')));
     if (!named && i < kMostLabels) {
       out.warning += fmt::format("{}rank {} is {}", i == 0 ? ": " : ", ", i, hosts[i]);
     }
@@ -306,11 +308,11 @@ Labels with_hosts_as_ranks(const std::vector<std::string_view>& lines,
 
 Labels with_ranks_named(std::string_view text) {
   if (std::string renamed = with_numbers_as_ranks(text); !renamed.empty()) {
-    return {.text = std::move(renamed), .warning = {}};
+    return {.text = std::move(renamed), .warning = {}, .hosts = {}};
   }
   const auto lines = base::split(text, '\n');
   const auto hosts = hosts_in(lines);
-  return hosts.empty() ? Labels{} : with_hosts_as_ranks(lines, hosts);
+  return hosts.empty() ? with_shape_as_ranks(lines) : with_hosts_as_ranks(lines, hosts);
 }
 
 }  // namespace ddpdoctor::imports

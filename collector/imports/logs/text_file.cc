@@ -249,6 +249,23 @@ std::string shortened(std::string text) {
          out.substr(out.find('\n', out.size() - kLongest / 2) + 1);
 }
 
+/// Machines that the prefixes of a log name, else the one in its path.
+void add_hosts(const Labels& labels, const std::string& path, model::JobModel& job) {
+  std::set<std::string> hosts(labels.hosts.begin(), labels.hosts.end());
+  const std::string of_path = host_in_path(path);
+  const bool machine =
+      of_path.starts_with("node") || of_path.starts_with("host") || of_path.starts_with("machine");
+  if (hosts.empty() && machine && !job.logs.empty()) {
+    hosts.insert(of_path);
+  }
+  for (const std::string& host : hosts) {
+    const std::string name = base::elide(base::printable(host), 256);
+    if (std::find(job.hosts.begin(), job.hosts.end(), name) == job.hosts.end()) {
+      job.hosts.push_back(name);
+    }
+  }
+}
+
 std::string tool_names(const Finding& finding) {
   std::string out;
   for (const std::string_view tool : finding.tools) {
@@ -316,6 +333,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
                          .kind = std::string(model::kCallsOfLog),
                          .fields = {{"count", told_calls}}});
   }
+  add_hosts(labels, path, job);
   for (const Labels* const one : {&labels, &actors}) {
     if (!one->warning.empty()) {
       job.coverage.warnings.push_back(one->warning);

@@ -71,6 +71,52 @@ TEST(NcclUnreachable, IsSilentOnAnAddressWithWhichTheJobRan) {
                   .empty());
 }
 
+const std::string kGlooWarns =
+    "[rank0]:[W ProcessGroupGloo.cpp:721] Warning: Unable to resolve hostname to a (local) "
+    "address. "
+    "Using the loopback address as fallback. Manually set the network interface to bind to with "
+    "GLOO_SOCKET_IFNAME. (function operator())\n";
+
+TEST(NcclUnreachable, KnowsGloosLoopbackInAJobOfSeveralNodes) {
+  for (const char* nodes : {"+ torchrun --nnodes=2 fit.py\n", "  min_nodes        : 2\n",
+                            "[launch.py:164:main] nnodes=2, num_local_procs=4, node_rank=1\n",
+                            "(A pid=7, ip=10.0.0.1) a\n(A pid=9, ip=10.0.0.2) b\n"}) {
+    const auto warned = told(nodes + kGlooWarns);
+    ASSERT_EQ(warned.size(), 1U) << nodes;
+    EXPECT_EQ(warned[0].confidence, Confidence::kPossible);
+    EXPECT_EQ(warned[0].waiting, model::RankSet({0}));
+    EXPECT_NE(warned[0].fix.find("GLOO_SOCKET_IFNAME"), std::string::npos);
+  }
+  EXPECT_TRUE(told(kGlooWarns).empty());
+  EXPECT_TRUE(told("+ torchrun --nnodes=1 fit.py\n" + kGlooWarns).empty());
+  EXPECT_TRUE(
+      told("+ torchrun --nnodes=2 fit.py\n" + kGlooWarns + "step 1\nstep 2\nstep 3\nstep 4\n")
+          .empty());
+}
+
+TEST(NcclUnreachable, ReadsConnectionsOfGlooToTheLoopback) {
+  for (const char* line :
+       {"[rank3]: RuntimeError: Gloo connectFullMesh failed with "
+        "[../third_party/gloo/gloo/transport/tcp/pair.cc:152] timed out connecting: SO_ERROR: "
+        "Connection refused, remote=[127.0.0.1]:14215",
+        "[rank3]: RuntimeError: [/opt/gloo/gloo/transport/tcp/pair.cc:799] connect "
+        "[127.0.1.1]:60817: Connection refused",
+        "[E1] ERROR failed to connect, willRetry=1, retry=2, retryLimit=3, rank=1, size=2, "
+        "local=[127.0.0.1]:123, remote=[127.0.0.1]:345, error=SO_ERROR: Connection refused"}) {
+    const auto findings = told(std::string("--nnodes 2\n") + line + "\n");
+    ASSERT_EQ(findings.size(), 1U) << line;
+    EXPECT_EQ(findings[0].confidence, Confidence::kLikely) << line;
+    EXPECT_TRUE(told(std::string("--nnodes 1\n") + line + "\n").empty()) << line;
+  }
+  const std::string no_address =
+      "[rank0]: RuntimeError: Gloo connectFullMesh failed with [../pair.cc:144] no error\n";
+  EXPECT_EQ(told("--nnodes 2\n" + kGlooWarns + no_address).at(0).confidence, Confidence::kLikely);
+  EXPECT_TRUE(told("--nnodes 2\n" + no_address).empty());
+  EXPECT_TRUE(told("--nnodes 2\nRuntimeError: [pair.cc:598] Connection closed by peer "
+                   "[127.0.0.1]:4711\n")
+                  .empty());
+}
+
 TEST(NcclUnreachable, IsSilentOnTheWordsOfOtherPrograms) {
   for (const char* line :
        {"WARN Connect to database failed : dial tcp 10.0.0.5:5432: connection refused",

@@ -123,6 +123,77 @@ TEST(RendezvousIncomplete, ReadsTheStoreBarrierOfOlderTorch) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
 }
 
+std::string in_store_barrier(const std::string& verb, int rank, int world, int joined) {
+  return verb +
+         " in store based barrier to initialize process group for rank: " + std::to_string(rank) +
+         ", key: store_based_barrier_key:1 (world_size=" + std::to_string(world) +
+         ", worker_count=" + std::to_string(joined) + ", timeout=0:30:00)\n";
+}
+
+TEST(RendezvousIncomplete, AccusesNobodyWhenTooManyJoined) {
+  std::string text;
+  for (int rank = 1; rank < 4; ++rank) {
+    text += in_store_barrier("Waiting", rank, 4, 8);
+  }
+  const auto findings = asked(kKind, job().log({}, text).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].waiting, model::RankSet({1, 2, 3}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_NE(findings[0].summary.find("8 ranks joined the rendezvous of a world of 4"),
+            std::string::npos);
+}
+
+TEST(RendezvousIncomplete, AccusesNobodyWhenAStrangerWroteInTheWorld) {
+  auto builder = job();
+  for (const int rank : {1, 2, 3, 4}) {
+    builder = builder.log(rank,
+                          "RuntimeError: x.cpp Timed out after 1801 seconds waiting for clients. "
+                          "4/4 clients joined.\n");
+  }
+  const auto findings = asked(kKind, builder.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_TRUE(findings[0].culprits.empty());
+}
+
+TEST(RendezvousIncomplete, TheStoreBarrierNamesItsAuthor) {
+  std::string text;
+  for (const char* rank : {"0", "2"}) {
+    text += std::string(
+                "RuntimeError: Timed out initializing process group in store based barrier "
+                "on rank: ") +
+            rank +
+            ", for key: store_based_barrier_key:1 (world_size=3, worker_count=2, timeout=1)\n";
+  }
+  const auto findings = asked(kKind, job().log({}, text).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  // The third rank may still join.
+  EXPECT_TRUE(asked(kKind, job().log({}, in_store_barrier("Waiting", 0, 3, 2)).build()).empty());
+}
+
+TEST(RendezvousIncomplete, IsSilentWhenTheStoreBarrierCompleted) {
+  EXPECT_TRUE(asked(kKind, job()
+                               .log({}, in_store_barrier("Waiting", 0, 2, 3) +
+                                            "Rank 0: Completed store-based barrier for 2 nodes.\n")
+                               .build())
+                  .empty());
+}
+
+TEST(RendezvousIncomplete, LeavesDifferentAddressesToTheEnvironment) {
+  const std::string timed_out =
+      "RuntimeError: x.cpp Timed out after 1801 seconds waiting for clients. 1/2 clients "
+      "joined.\n";
+  const auto with_ports = [&timed_out](const std::string& other) {
+    return job()
+        .log(0, "MASTER_PORT=29500\n" + timed_out)
+        .log(1, "MASTER_PORT=" + other + "\n")
+        .build();
+  };
+  EXPECT_TRUE(asked(kKind, with_ports("29501")).empty());
+  EXPECT_EQ(asked(kKind, with_ports("29500")).size(), 1u);
+}
+
 TEST(RendezvousIncomplete, IsSilentWhenEveryoneIsThere) {
   EXPECT_TRUE(asked(kKind, job().ranks(4).stack(kAll, kInInit).build()).empty());
 }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// In the notations of shells, Python's print of a dictionary, torchrun, accelerate, vLLM, detectron
+// and torch's store clients (c10d/socket.cpp, 1.10 – 2.13).
+#include "collector/detectors/evidence/address_notes.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kLongestSearched = 4096;
+constexpr std::size_t kLongestHostName = 128;
+
+/// What a value consists of.
+enum class Part { kPort, kHost, kBoth };
+
+struct Notation {
+  std::string_view word;  // as found in a lower-case line with "_" for "-"
+  std::string_view name;  // as reported
+  Part part;
+};
+
+constexpr std::array<Notation, 7> kNotations = {
+    {{"master_port", "MASTER_PORT", Part::kPort},
+     {"main_process_port", "--main_process_port", Part::kPort},
+     {"master_addr", "MASTER_ADDR", Part::kHost},
+     {"main_process_ip", "--main_process_ip", Part::kHost},
+     {"rdzv_endpoint", "--rdzv-endpoint", Part::kBoth},
+     {"init_method", "init_method", Part::kBoth},
+     {"dist_url", "init_method", Part::kBoth}}};
+
+bool of_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+/// Lower case, "_" for "-": the same length.
+std::string folded(std::string_view line) {
+  std::string out(line);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) {
+    return c == '-' ? '_' : static_cast<char>(std::tolower(c));
+  });
+  return out;
+}
+
+std::string_view host_at(std::string_view text) {
+  const bool bracket = text.starts_with('[');
+  const auto end = std::find_if(text.begin(), text.end(), [bracket](char c) {
+    return !of_word(c) && c != '.' && c != '-' && !(bracket && (c == '[' || c == ':' || c == ']'));
+  });
+  const std::string_view host = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  return host.size() <= kLongestHostName ? host : std::string_view();
+}
+
+std::string_view port_at(std::string_view text) {
+  int port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  const auto size = static_cast<std::size_t>(end - text.data());
+  const bool whole = size == text.size() || !of_word(text[size]);
+  return error == std::errc() && whole && port > 0 && port < 65'536 ? text.substr(0, size)
+                                                                    : std::string_view();
+}
+
+/// The value behind a name: "=29500", ": '29500'", " 29500".
+std::string value_at(std::string_view text, Part part) {
+  const std::size_t begin = text.find_first_not_of("'\"=: \t");
+  const std::string_view between = text.substr(0, std::min(begin, text.size()));
+  if (begin == text.npos || between.empty() || between.find("\n") != between.npos) {
+    return {};
+  }
+  text.remove_prefix(begin);
+  text.remove_prefix(part == Part::kBoth && text.starts_with("tcp://") ? 6 : 0);
+  if (part == Part::kPort) {
+    return std::string(port_at(text));
+  }
+  const std::string_view host = host_at(text);
+  if (part == Part::kHost || host.empty()) {
+    // "master_addr is not set": a word, not an address.
+    return host.find_first_of(".:0123456789") == host.npos && host != "localhost"
+               ? std::string()
+               : std::string(host);
+  }
+  const std::string_view rest = text.substr(host.size());
+  const std::string_view port =
+      rest.starts_with(':') ? port_at(rest.substr(1)) : std::string_view();
+  return port.empty() ? std::string() : fmt::format("{}:{}", host, port);
+}
+
+std::vector<ShownAddress> written_addresses(std::string_view line) {
+  const std::string lower = folded(line);
+  std::vector<ShownAddress> out;
+  for (const Notation& one : kNotations) {
+    for (std::size_t at = lower.find(one.word); at != lower.npos;
+         at = lower.find(one.word, at + one.word.size())) {
+      const std::size_t end = at + one.word.size();
+      const bool option = at >= 2 && lower.compare(at - 2, 2, "__") == 0;
+      if (end == line.size() || of_word(line[end]) || (at > 0 && of_word(line[at - 1])) ||
+          (at > 0 && (line[at - 1] == '$' || line[at - 1] == '{'))) {
+        continue;
+      }
+      const std::string value = value_at(line.substr(end), one.part);
+      const bool upper = std::isupper(static_cast<unsigned char>(line[at])) != 0;
+      if (!value.empty()) {
+        const std::string name = option && one.name.starts_with("MASTER")
+                                     ? (one.part == Part::kPort ? "--master-port" : "--master-addr")
+                                     : std::string(one.name);
+        out.push_back({.name = name,
+                       .notation = fmt::format("{}{}",
+                                               option  ? "--"
+                                               : upper ? "env "
+                                                       : "",
+                                               one.word),
+                       .value = value});
+      }
+    }
+  }
+  return out;
+}
+
+/// "(10.0.0.1, 29501)" of torch's store clients.
+std::optional<ShownAddress> socket_port(std::string_view line) {
+  std::size_t at = line.find("lient socket has ");
+  at = at == line.npos ? line.find("No socket on (") : at;
+  const std::size_t open = at == line.npos ? at : line.find(" (", at);
+  const std::size_t comma = open == line.npos ? open : line.find(", ", open);
+  const std::string_view port =
+      comma == line.npos ? std::string_view() : port_at(line.substr(comma + 2));
+  return port.empty()
+             ? std::nullopt
+             : std::optional(ShownAddress{
+                   .name = "MASTER_PORT", .notation = "socket", .value = std::string(port)});
+}
+
+/// "=1", "': '1'", " 1".
+std::optional<int> id_after(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of("'\"=: "), text.size());
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data() + begin, text.data() + text.size(), number);
+  return error == std::errc() && begin > 0 && number >= 0 && number < model::kMaxWorldSize
+             ? std::optional(number)
+             : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<ShownAddress> addresses_in(std::string_view line) {
+  line = line.substr(0, kLongestSearched);
+  std::vector<ShownAddress> out = written_addresses(line);
+  if (auto port = socket_port(line)) {
+    out.push_back(std::move(*port));
+  }
+  return out;
+}
+
+std::optional<int> number_of_node(std::string_view line) {
+  const std::string lower = folded(line.substr(0, kLongestSearched));
+  for (const std::string_view word : {"node_rank", "machine_rank"}) {
+    const std::size_t at = lower.find(word);
+    const auto node = at == lower.npos ? std::nullopt
+                                       : id_after(std::string_view(lower).substr(at + word.size()));
+    if (node) {
+      return node;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<model::Rank> rank_variable(std::string_view line) {
+  const std::string lower = folded(line.substr(0, kLongestSearched));
+  for (std::size_t at = lower.find("rank"); at != lower.npos; at = lower.find("rank", at + 1)) {
+    const auto rank = at > 0 && of_word(lower[at - 1])
+                          ? std::nullopt
+                          : id_after(std::string_view(lower).substr(at + 4));
+    if (rank) {
+      return rank;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// torch warns if the name of its host resolves to no address of the host (ProcessGroupGloo.cpp and
+// GlooDeviceFactory.cpp, 1.5 – 2.13) and then uses 127.0.0.1; if the name resolves to 127.0.1.1
+// (Debian's /etc/hosts), only the connections fail (gloo/transport/tcp/pair.cc).
+#include "collector/detectors/evidence/gloo_address.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/evidence/nccl_words.h"
+#include "collector/detectors/evidence/tracebacks.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kLongestGlooLine = 240;
+constexpr std::size_t kMostGlooLines = 4;
+constexpr std::size_t kMostHostNames = 4096;
+
+bool warns_of_loopback(std::string_view line) {
+  return line.find("Using the loopback address as fallback") != line.npos &&
+         line.find("GLOO_SOCKET_IFNAME") != line.npos;
+}
+
+/// "connect [127.0.1.1]:60817: Connection refused", "timed out connecting: SO_ERROR: Connection
+/// refused, remote=[127.0.0.1]:14215", "Connect timeout [127.0.0.1]:4711".
+bool loopback_failed(std::string_view line) {
+  constexpr std::array<std::string_view, 3> kPeers = {"remote=[127.", "onnect [127.",
+                                                      "onnect timeout [127."};
+  const bool of_gloo = line.find("onnectFullMesh failed") != line.npos ||
+                       line.find("pair.cc:") != line.npos ||
+                       line.find("failed to connect, willRetry=") != line.npos;
+  return of_gloo && std::any_of(kPeers.begin(), kPeers.end(), [line](std::string_view peer) {
+           return line.find(peer) != line.npos;
+         });
+}
+
+/// It names no address: "Gloo connectFullMesh failed with [../pair.cc:144] no error".
+bool mesh_failed(std::string_view line) {
+  return line.find("Gloo connectFullMesh failed with ") != line.npos;
+}
+
+/// The number behind "--nnodes=", "nnodes: ", "min_nodes        : ", "group_world_size=" (of
+/// torchrun's agents).
+int nodes_in(std::string_view line) {
+  constexpr std::array<std::string_view, 6> kWords = {"nnodes",    "min_nodes", "num_machines",
+                                                      "num_nodes", "NNODES",    "group_world_size"};
+  int most = 0;
+  for (const std::string_view word : kWords) {
+    const std::size_t at = line.find(word);
+    std::string_view rest = line.substr(at == line.npos ? line.size() : at + word.size());
+    const std::size_t begin = std::min(rest.find_first_not_of("'\"=: "), rest.size());
+    rest.remove_prefix(begin);
+    int number = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    if (error == std::errc() && begin > 0 && number < model::kMaxWorldSize) {
+      most = std::max(most, number);
+    }
+  }
+  return most;
+}
+
+/// "(RayTrainWorker pid=7, ip=10.0.0.3)": Ray names the host of an actor on a different host.
+std::string_view host_of_actor(std::string_view line) {
+  const std::size_t at = line.find(", ip=");
+  const std::string_view rest = line.substr(at == line.npos ? line.size() : at + 5);
+  return rest.substr(0, std::min(rest.find(')'), rest.size()));
+}
+
+/// "2 nodes", "hosts"; empty for one host.
+std::string several_hosts(const model::JobModel& job) {
+  std::set<std::string> hosts(job.hosts.begin(), job.hosts.end());
+  for (const model::Observation& observation : job.observations) {
+    for (const model::Process& process : observation.processes) {
+      hosts.insert(process.host);
+    }
+  }
+  for (const model::Fact& fact : job.facts) {
+    hosts.insert(fact.text("host").value_or(""));
+  }
+  hosts.erase("");
+  int nodes = 0;
+  std::set<std::string> actors;
+  for (const model::Log& log : job.logs) {
+    for (const std::string_view line : base::split(log.text, '\n')) {
+      nodes = std::max(nodes, nodes_in(line));
+      const std::string_view actor = host_of_actor(line);
+      if (!actor.empty() && actors.size() < kMostHostNames) {
+        actors.emplace(actor);
+      }
+    }
+  }
+  const std::size_t count = std::max(hosts.size(), static_cast<std::size_t>(nodes));
+  if (count > 1) {
+    return fmt::format("{} {}", count, hosts.size() > 1 ? "hosts" : "nodes");
+  }
+  return actors.size() > 1 ? fmt::format("{} hosts", actors.size()) : std::string();
+}
+
+}  // namespace
+
+std::optional<GlooLoopback> gloo_loopback(const model::JobModel& job) {
+  GlooLoopback out;
+  bool warned = false;
+  bool mesh = false;
+  std::set<std::string> told;
+  for (const LogStream& stream : job.logs.empty() ? std::vector<LogStream>() : log_streams(job)) {
+    for (const LogLine& line : stream) {
+      const bool warns = warns_of_loopback(line.text);
+      const bool fails = loopback_failed(line.text);
+      const bool fell = mesh_failed(line.text);
+      if (!warns && !fails && !fell) {
+        continue;
+      }
+      warned = warned || warns;
+      mesh = mesh || fell;
+      out.failed = out.failed || fails;
+      out.ranks = line.rank ? out.ranks.united({*line.rank}) : out.ranks;
+      const std::string text =
+          base::elide(base::printable(base::trim(line.text)), kLongestGlooLine);
+      if (out.evidence.size() < kMostGlooLines && told.insert(text).second) {
+        out.evidence.push_back({.rank = line.rank, .text = "log: " + text});
+      }
+    }
+  }
+  out.failed = out.failed || (warned && mesh);
+  if ((!warned && !out.failed) || output_goes_on(job)) {
+    return std::nullopt;
+  }
+  out.hosts = several_hosts(job);
+  return out.hosts.empty() ? std::nullopt : std::optional(std::move(out));
+}
+
+}  // namespace ddpdoctor::detectors

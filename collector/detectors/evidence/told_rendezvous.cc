@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// torch's store-based barrier waits until the number of joined ranks is exactly the world size: if
+// processes of a different job or of an earlier run join, too, it never returns, and no rank is
+// missing.
+#include "collector/detectors/evidence/told_rendezvous.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/told_addresses.h"
+#include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/evidence/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kRendezvousKind = "rendezvous-incomplete";
+constexpr std::string_view kWaiting = "Waiting in store based barrier";
+
+std::optional<int> joined_count_at(std::string_view text) {
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return error == std::errc() && count >= 0 && count < model::kMaxWorldSize ? std::optional(count)
+                                                                            : std::nullopt;
+}
+
+std::optional<int> joined_count_behind(std::string_view line, std::string_view word) {
+  const std::size_t at = line.find(word);
+  return at == line.npos ? std::nullopt : joined_count_at(line.substr(at + word.size()));
+}
+
+/// "3/4 clients joined", "(world_size=4, num_workers_joined=3", "(world_size=4, worker_count=3": 4.
+std::optional<int> world_in(std::string_view line) {
+  const std::size_t joined = line.find(" clients joined");
+  const std::size_t slash = joined == line.npos ? line.npos : line.rfind('/', joined);
+  const auto size = joined_count_behind(line, "world_size=");
+  return size || slash == line.npos ? size : joined_count_at(line.substr(slash + 1));
+}
+
+/// 3 in these examples.
+std::optional<int> joined_in(std::string_view line) {
+  const auto workers = joined_count_behind(line, "num_workers_joined=");
+  const auto older = workers ? workers : joined_count_behind(line, "worker_count=");
+  const std::size_t joined = line.find(" clients joined");
+  const std::size_t slash = joined == line.npos ? line.npos : line.rfind('/', joined);
+  if (older || slash == line.npos) {
+    return older;
+  }
+  const std::size_t space = line.rfind(' ', slash);
+  return joined_count_at(line.substr(space == line.npos ? 0 : space + 1));
+}
+
+/// The author of the store-based barrier's message: "on rank: 2, for key", "on rank 2, for key",
+/// "for rank: 2, key".
+std::optional<model::Rank> author_in(std::string_view line) {
+  const std::size_t key = line.find("store_based_barrier_key");
+  const std::size_t at = key == line.npos ? line.npos : line.rfind("rank", key);
+  std::string_view rest = at == line.npos ? std::string_view() : line.substr(at + 4);
+  rest.remove_prefix(std::min(rest.find_first_not_of(": "), rest.size()));
+  return joined_count_at(rest);
+}
+
+/// All messages of the rendezvous.
+struct ToldCounts {
+  std::optional<int> world;
+  int joined = 0;
+  model::RankSet there;
+  bool gave_up = false;  // some message says that the wait has ended
+  std::vector<Evidence> surplus;
+
+  void read(const std::string& line, std::optional<model::Rank> named) {
+    const auto size = world_in(line);
+    const auto count = joined_in(line).value_or(0);
+    const auto rank = named ? named : author_in(line);
+    world = world ? world : size;
+    joined = std::max(joined, count);
+    there = rank ? there.united({*rank}) : there;
+    gave_up = gave_up || line.find(kWaiting) == std::string::npos;
+    if (size && count > *size && surplus.size() < 2) {
+      surplus.push_back({.rank = rank, .text = "log: " + line});
+    }
+  }
+  /// Members of the world that wrote nothing; none if some of those that joined wrote nothing, or
+  /// a message comes from a rank outside the world.
+  [[nodiscard]] model::RankSet absent() const {
+    model::RankSet out;
+    const int size = world.value_or(0);
+    const bool all_spoke = !there.empty() && std::cmp_greater_equal(there.size(), joined);
+    const bool foreign =
+        std::any_of(there.begin(), there.end(), [size](model::Rank rank) { return rank >= size; });
+    for (model::Rank rank = 0; all_spoke && !foreign && rank < size; ++rank) {
+      if (!there.contains(rank)) {
+        out.insert(rank);
+      }
+    }
+    return out;
+  }
+};
+
+/// A rank that still waits says how many have joined: too many is final, too few is not.
+void read_surplus(const model::JobModel& job, ToldCounts& told) {
+  for (const LogStream& stream : job.logs.empty() ? std::vector<LogStream>() : log_streams(job)) {
+    for (const LogLine& line : stream) {
+      if (line.text.find(kWaiting) != line.text.npos &&
+          joined_in(line.text).value_or(0) > world_in(line.text).value_or(model::kMaxWorldSize)) {
+        told.read(std::string(base::trim(line.text)), line.rank);
+      }
+    }
+  }
+}
+
+Finding too_many(const ToldCounts& told) {
+  Finding finding;
+  finding.kind = kRendezvousKind;
+  finding.confidence = Confidence::kLikely;
+  finding.waiting = told.there;
+  finding.evidence = told.surplus;
+  finding.summary = fmt::format(
+      "{} ranks joined the rendezvous of a world of {}; torch waits for exactly {}, so {} {} "
+      "forever",
+      told.joined, *told.world, *told.world, told.there.empty() ? "all" : said(told.there),
+      told.there.size() == 1 ? "waits" : "wait");
+  finding.fix =
+      "End other and earlier jobs that use this address, or set a different MASTER_PORT for each "
+      "job. Start the launcher once per node.";
+  finding.details["joined"] = static_cast<std::int64_t>(told.joined);
+  finding.details["world_size"] = static_cast<std::int64_t>(*told.world);
+  return finding;
+}
+
+bool barrier_completed(const model::JobModel& job) {
+  return std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+    return log.text.find("Completed store-based barrier") != std::string::npos;
+  });
+}
+
+}  // namespace
+
+Findings rendezvous_told_by_logs(const graph::Examination& examination) {
+  Findings findings = findings_from_text(examination, kRendezvousKind);
+  ToldCounts told;
+  for (const Sighting& sighting : sightings(examination.job, kRendezvousKind)) {
+    told.read(sighting.line, sighting.rank);
+  }
+  read_surplus(examination.job, told);
+  if (addresses_differ(examination.job)) {
+    return {};  // environment-differs reports it
+  }
+  if (!told.surplus.empty()) {
+    const bool over = barrier_completed(examination.job) || outlived(examination, std::nullopt);
+    return over ? Findings{} : Findings{too_many(told)};
+  }
+  if (findings.empty() || (!told.gave_up && barrier_completed(examination.job))) {
+    return {};
+  }
+  for (Finding& finding : findings) {
+    finding.waiting = told.there;
+    finding.culprits = told.absent();
+  }
+  return findings;
+}
+
+}  // namespace ddpdoctor::detectors
