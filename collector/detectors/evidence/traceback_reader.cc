@@ -75,9 +75,8 @@ int fitness(const Open& open, std::string_view exception) {
 
 /// The modules in which launchers wait for their ranks and raise for one that failed.
 bool is_launcher(std::string_view file) {
-  constexpr std::array<std::string_view, 6> kModules = {
-      "/torch/distributed/launch.py",    "/torch/distributed/run.py",
-      "/torch/distributed/launcher/",    "/torch/distributed/elastic/",
+  constexpr std::array<std::string_view, 5> kModules = {
+      "/torch/distributed/launch.py", "/torch/distributed/run.py", "/torch/distributed/launcher/",
       "/accelerate/commands/launch.py", "/deepspeed/launcher/"};
   return std::any_of(kModules.begin(), kModules.end(), [file](std::string_view module) {
     return file.find(module) != std::string_view::npos;
