@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/device_waits.h"
 #include "collector/model/log_lines.h"
@@ -213,33 +214,6 @@ Findings felt_another_end(const graph::Examination& examination) {
   return {finding};
 }
 
-/// torch's monitor ended ranks whose NCCL watchdog was stuck: no message names the call.
-Findings stuck_watchdogs(const graph::Examination& examination) {
-  Finding finding;
-  finding.kind = "undetermined";
-  finding.confidence = Confidence::kPossible;
-  for (const model::Fact* fact : model::facts(examination.job, "watchdog-stuck")) {
-    if (fact->rank) {
-      finding.culprits.insert(*fact->rank);
-      finding.evidence.push_back(
-          {.rank = fact->rank,
-           .text = fmt::format("log: the NCCL watchdog of rank {} made no progress for {:.0f} s",
-                               *fact->rank, fact->number("seconds").value_or(0))});
-    }
-  }
-  if (finding.culprits.empty()) {
-    return {};
-  }
-  finding.summary = fmt::format(
-      "the NCCL watchdog of {} made no progress: a CUDA or NCCL call blocks there, or a thread "
-      "holds the GIL in one",
-      said(finding.culprits));
-  finding.fix =
-      "Run `ddpdoctor attach PID` or `py-spy dump --native` while it hangs, and check `dmesg` for "
-      "Xid errors.";
-  return {finding};
-}
-
 bool is_gpu_job(const graph::Examination& examination) {
   return std::any_of(examination.standings.begin(), examination.standings.end(),
                      [&examination](const graph::Standing& standing) {
@@ -352,7 +326,7 @@ Findings detect(const graph::Examination& examination) {
   }
   const bool one_look = all_wait_at_one_look(examination, waiting);
   if (waiting.empty() || (!hangs && !one_look)) {
-    Findings told = stuck_watchdogs(examination);
+    Findings told = ended_by_watchdogs(examination);
     return told.empty() && waiting.empty() ? each_waits_for_its_own(examination) : told;
   }
   Finding finding;

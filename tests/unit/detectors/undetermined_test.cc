@@ -62,6 +62,20 @@ TEST(Undetermined, SaysThatEverybodyWaitsForTheGpu) {
   EXPECT_TRUE(asked("undetermined", moving(job().ranks(2).stack(kAll, kItem).build())).empty());
 }
 
+TEST(Undetermined, NamesTheRankWhoseWatchdogEndedItsWait) {
+  auto builder = job();
+  builder.fact("watchdog-timeout", {{"operation", std::string("all_reduce")}, {"seconds", 1807.4}},
+               1);
+  model::JobModel log = builder.log({}, "text").build();
+  log.ended = true;
+  const Findings findings = asked("undetermined", log);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{1}));
+  EXPECT_NE(findings[0].summary.find("rank 1 waited in all_reduce for 30 min 7 s"),
+            std::string::npos);
+}
+
 TEST(Undetermined, AsksForASecondLook) {
   const Findings findings =
       asked("undetermined", job().ranks(2).stack(kAll, kInBarrier).looked_once().build());
