@@ -97,6 +97,42 @@ Findings lost_connections(const graph::Examination& examination) {
   return out;
 }
 
+/// torch reports one lost worker twice: the signal, where no line of the user is near, then "exited
+/// unexpectedly" with the line that fetched the batch. Both are one finding.
+void join_reports(Findings& told) {
+  const auto says = [&told](std::string_view words) {
+    return std::find_if(told.begin(), told.end(), [words](const Finding& finding) {
+      return std::any_of(
+          finding.evidence.begin(), finding.evidence.end(),
+          [words](const Evidence& one) { return one.text.find(words) != std::string::npos; });
+    });
+  };
+  const auto killed = says("killed by signal");
+  const auto exited = says(") exited unexpectedly");
+  if (killed == told.end() || exited == told.end() || killed == exited ||
+      killed->culprits != exited->culprits || !killed->locations.empty() ||
+      exited->locations.empty()) {
+    return;
+  }
+  killed->locations = exited->locations;
+  killed->confidence = std::max(killed->confidence, exited->confidence);
+  killed->evidence.insert(killed->evidence.end(), exited->evidence.begin(), exited->evidence.end());
+  constexpr std::string_view kSignal = "to a signal";
+  if (const std::size_t at = killed->summary.find(kSignal); at != std::string::npos) {
+    const Location& line = killed->locations.front();
+    killed->summary.insert(
+        at + kSignal.size(),
+        placed({.file = line.file, .line = line.line, .function = line.function}));
+  }
+  told.erase(exited);
+}
+
+/// The worker's own traceback is in the log: dataloader-worker-raised reports it.
+bool failed_to_start(const model::JobModel& job) {
+  const auto all = job.logs.empty() ? std::vector<Traceback>{} : tracebacks(job);
+  return std::any_of(all.begin(), all.end(), starts_without_guard);
+}
+
 std::string fix_for(const model::Exit& exit) {
   return exit.signal == kBusError ? "Enlarge /dev/shm (--shm-size, --ipc=host) or lower "
                                     "num_workers: SIGBUS means that it is full."
@@ -116,6 +152,10 @@ Findings detect(const graph::Examination& examination) {
   }
   if (suspects.empty()) {
     Findings told = findings_from_text(examination, kKind);
+    join_reports(told);
+    if (failed_to_start(examination.job)) {
+      return {};
+    }
     return told.empty() ? lost_connections(examination) : told;
   }
   Findings findings;

@@ -58,10 +58,10 @@ std::optional<Consequences> consequences(const model::JobModel& job) {
       return std::nullopt;
     }
     for (const Traceback& one : all) {
-      if (!is_consequence(one.exception)) {
+      if (!is_consequence(one)) {
         return std::nullopt;
       }
-      if (is_of_launcher(one.exception)) {
+      if (is_of_launcher(one.exception) || joins_processes(one)) {
         continue;
       }
       if (one.rank) {
