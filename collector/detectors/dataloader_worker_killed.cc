@@ -97,34 +97,46 @@ Findings lost_connections(const graph::Examination& examination) {
   return out;
 }
 
-/// torch reports one lost worker twice: the signal, where no line of the user is near, then "exited
-/// unexpectedly" with the line that fetched the batch. Both are one finding.
+/// The pid in torch's message, "(pid 617)" or "(pid(s) 617)"; empty if the finding quotes none.
+std::string pid_in(const Finding& finding) {
+  for (const Evidence& one : finding.evidence) {
+    const std::size_t at = one.text.find("DataLoader worker (pid");
+    const std::size_t digit = one.text.find_first_of("0123456789", at);
+    if (at != std::string::npos && digit != std::string::npos) {
+      return one.text.substr(digit, one.text.find_first_not_of("0123456789", digit) - digit);
+    }
+  }
+  return {};
+}
+
+/// torch reports one lost worker twice: how it ended, where no line of the user is near, then
+/// "exited unexpectedly" with the line that fetched the batch. Both are one finding.
 void join_reports(Findings& told) {
-  const auto says = [&told](std::string_view words) {
-    return std::find_if(told.begin(), told.end(), [words](const Finding& finding) {
-      return std::any_of(
-          finding.evidence.begin(), finding.evidence.end(),
-          [words](const Evidence& one) { return one.text.find(words) != std::string::npos; });
-    });
+  const auto second = [](const Finding& one, const Finding& other) {
+    return one.locations.empty() && !other.locations.empty() && one.culprits == other.culprits &&
+           !pid_in(one).empty() && pid_in(one) == pid_in(other);
   };
-  const auto killed = says("killed by signal");
-  const auto exited = says(") exited unexpectedly");
-  if (killed == told.end() || exited == told.end() || killed == exited ||
-      killed->culprits != exited->culprits || !killed->locations.empty() ||
-      exited->locations.empty()) {
+  for (Finding& one : told) {
+    const auto other = std::find_if(told.begin(), told.end(),
+                                    [&](const Finding& two) { return second(one, two); });
+    if (other == told.end()) {
+      continue;
+    }
+    const Location& line = other->locations.front();
+    constexpr std::string_view kSignal = "to a signal";
+    const std::size_t at = one.summary.find(kSignal);
+    if (at == std::string::npos) {
+      one.summary = other->summary;
+    } else {
+      one.summary.insert(at + kSignal.size(),
+                         placed({.file = line.file, .line = line.line, .function = line.function}));
+    }
+    one.locations = other->locations;
+    one.confidence = std::max(one.confidence, other->confidence);
+    one.evidence.insert(one.evidence.end(), other->evidence.begin(), other->evidence.end());
+    told.erase(other);
     return;
   }
-  killed->locations = exited->locations;
-  killed->confidence = std::max(killed->confidence, exited->confidence);
-  killed->evidence.insert(killed->evidence.end(), exited->evidence.begin(), exited->evidence.end());
-  constexpr std::string_view kSignal = "to a signal";
-  if (const std::size_t at = killed->summary.find(kSignal); at != std::string::npos) {
-    const Location& line = killed->locations.front();
-    killed->summary.insert(
-        at + kSignal.size(),
-        placed({.file = line.file, .line = line.line, .function = line.function}));
-  }
-  told.erase(exited);
 }
 
 /// The worker's own traceback is in the log: dataloader-worker-raised reports it.

@@ -211,6 +211,17 @@ Findings felt_another_end(const graph::Examination& examination) {
                 "Read in the output of the launcher how {} exited: killed (dmesg, memory), or by "
                 "sys.exit.",
                 said(silent));
+  if (silent.empty() && std::all_of(felt.begin(), felt.end(),
+                                    [](const FeltAnEnd& one) { return one.store_wait.known(); })) {
+    finding.culprits = {};
+    finding.waiting = ranks;
+    finding.summary = fmt::format(
+        "{} waited in the store ({}) until the timeout; the rank that sets this key had not set it",
+        said(ranks), place(felt.front().store_wait));
+    finding.fix =
+        "Run `ddpdoctor attach PID` on the launcher during the wait: it shows where the other "
+        "ranks are. If they are only late, pass a longer timeout to init_process_group.";
+  }
   return {finding};
 }
 

@@ -40,6 +40,12 @@ bool is_of_launcher(std::string_view exception) {
   return contains_any(exception, kWords);
 }
 
+/// Its innermost line waits for a key that another rank sets.
+bool waited_in_store(const Traceback& traceback) {
+  return traceback.source.find("store.wait(") != std::string::npos ||
+         traceback.source.find("store.get(") != std::string::npos;
+}
+
 /// The content of the logs if every exception is a consequence of another rank's failure.
 struct Consequences {
   std::map<model::Rank, Traceback> of_ranks;  // the last traceback of each
@@ -90,7 +96,8 @@ std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job) {
       out.push_back({.rank = rank,
                      .lost_its_connection = says_lost_connection(one.exception),
                      .place = one.place,
-                     .exception = one.exception});
+                     .exception = one.exception,
+                     .store_wait = waited_in_store(one) ? one.raiser : model::CallSite{}});
     }
   }
   return out;

@@ -16,6 +16,7 @@ struct FeltAnEnd {
   bool lost_its_connection = false;  // otherwise it timed out or was ended
   model::CallSite place = {};        // the line it was at
   std::string exception = {};
+  model::CallSite store_wait = {};  // torch's line that waited for a key of the store
 };
 /// Ordered by rank; empty if any rank raised for its own reasons.
 std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job);

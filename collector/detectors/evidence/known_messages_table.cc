@@ -339,11 +339,8 @@ constexpr KnownException kTable[] = {
     retries_connection("ocketStartConnect", "retrying ("),
     retries_connection("NCCL INFO Call to connect returned", ", retrying"),
     retries_connection(kOldSocket, " INFO Call to connect returned"),
-    {.kind = "dead-rank",
-     .pattern = "The actor is dead because its worker process has died",
-     .meaning = "lost its process: Ray saw the end of a worker",
-     .fix = "Run `dmesg | grep -i kill` on the node of that worker, and read its file "
-            "worker-*-PID.err in /tmp/ray/session_latest/logs."},
+    lost_worker("The actor is dead because its worker process has died",
+                "waited for an actor of Ray whose process has ended"),
     {.kind = "dead-rank",
      .pattern = "killed due to memory pressure (OOM)",
      .also = "Workers",

@@ -180,8 +180,8 @@ std::optional<Finding> killed_by_ray(const graph::Examination& examination) {
   }
   finding.details["host"] = first.host;
   finding.fix = fmt::format(
-      "Lower the memory of the biggest processes on {} (fewer workers, smaller batches, no "
-      "offloading to host memory), or give that node more.",
+      "Lower the memory of the biggest processes on {}: fewer workers, smaller batches, nothing "
+      "offloaded to the host. Or give that node more.",
       first.host);
   return finding;
 }

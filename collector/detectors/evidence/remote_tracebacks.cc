@@ -13,7 +13,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::size_t kLongestTask = 100;
-constexpr std::size_t kLongestHost = 64;
+constexpr std::size_t kLongestAddress = 64;
 
 /// The text after `word`, up to a comma or a bracket.
 std::string_view field_behind(std::string_view text, std::string_view word) {
@@ -38,7 +38,7 @@ std::optional<Remote> ray_heading(std::string_view line) {
   const std::string_view rest = line.substr(open);
   const std::string_view pid = field_behind(rest, "(pid=");
   std::from_chars(pid.data(), pid.data() + pid.size(), out.pid);
-  out.host = base::elide(base::printable(field_behind(rest, " ip=")), kLongestHost);
+  out.host = base::elide(base::printable(field_behind(rest, " ip=")), kLongestAddress);
   return out;
 }
 

@@ -31,7 +31,7 @@ std::optional<Remote> ray_heading(std::string_view line);
 bool announces_quotation(std::string_view line);
 
 /// The frames, outermost first, of a process that multiprocessing or a DataLoader forked. A spawned
-/// one imports its program anew and shows so.
+/// one imports its program again and shows so.
 bool is_of_forked_child(const std::vector<model::CallSite>& frames);
 
 /// The user's innermost line in these frames, outermost first.

@@ -232,9 +232,10 @@ void Reader::keep(Traceback traceback) {
     out_.back().number = traceback.number;
     return;
   }
-  if (chained && ((translated && is_end_of_wait(out_.back().exception)) ||
+  const bool reworded = chained && rewords(out_.back(), traceback);
+  if (chained && (reworded || (translated && is_end_of_wait(out_.back().exception)) ||
                   !is_consequence(traceback.exception))) {
-    // It was caught; a later one ended the program.
+    // It was caught, perhaps reworded by the same function; a later one ended the program.
     if (!traceback.place.known()) {
       traceback.place = out_.back().place;
       traceback.frames = out_.back().frames;

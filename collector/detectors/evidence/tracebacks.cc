@@ -213,6 +213,13 @@ bool starts_without_guard(const Traceback& traceback) {
          traceback.raiser.file.ends_with("multiprocessing/spawn.py");
 }
 
+bool rewords(const Traceback& first, const Traceback& second) {
+  const std::string& source = second.source;
+  return first.raiser.file == second.raiser.file &&
+         first.raiser.function == second.raiser.function &&
+         (source.starts_with("raise ") || source.starts_with('\'') || source.starts_with('"'));
+}
+
 bool joins_processes(const Traceback& traceback) {
   return traceback.raiser.function == "join" &&
          traceback.raiser.file.ends_with("torch/multiprocessing/spawn.py");

@@ -52,6 +52,10 @@ struct Traceback {
   std::string source{};            // its source line
 };
 
+/// The function that raised the first one also caught it and raises the second by a statement of
+/// its own. Python before 3.8 shows the last line of that statement, often a string.
+bool rewords(const Traceback& first, const Traceback& second);
+
 /// torch's spawn raised it where it joins its processes: one of them failed.
 bool joins_processes(const Traceback& traceback);
 

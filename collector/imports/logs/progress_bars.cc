@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tqdm draws a bar again only when it moves, and once more when the process is ended: the elapsed
-// time in that last drawing, less that of the last move, is how long the bar stood still.
+// time in that last drawing, less that of the last move, is how long the bar did not move.
 #include "collector/imports/logs/progress_bars.h"
 
 #include <algorithm>
@@ -127,8 +127,8 @@ void read_progress_bars(std::string_view text, model::JobModel& job) {
     }
   }
   for (const auto& [key, bar] : bars) {
-    const bool stood_still = bar.elapsed - bar.moved > waited / 2;
-    if (bar.moves > 1 && bar.drawn_after && bar.done != bar.total && !stood_still) {
+    const bool was_stuck = bar.elapsed - bar.moved > waited / 2;
+    if (bar.moves > 1 && bar.drawn_after && bar.done != bar.total && !was_stuck) {
       model::Fact fact{.rank = bar.rank, .pid = {}, .kind = "progress-bar", .fields = {}};
       fact.fields["text"] = bar.name;
       fact.fields["done"] = bar.done;

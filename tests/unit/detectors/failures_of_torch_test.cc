@@ -110,8 +110,17 @@ const std::string kCaught =
 
 TEST(CaughtMemory, TheRankThatSkippedItsBatchIsTheCause) {
   const std::string out_of_step = R"(Traceback (most recent call last):
+  File "/srv/fairseq/utils.py", line 169, in all_gather_list
+    result.append(pickle.loads(buffer))
+_pickle.UnpicklingError: invalid load key, '\x00'.
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
   File "/srv/fairseq/train.py", line 142, in train
     log_output = trainer.train_step(samples)
+  File "/srv/fairseq/utils.py", line 173, in all_gather_list
+    raise Exception(
 Exception: Unable to unpickle data from other workers. all_gather_list requires all workers to enter the function together
 )";
   const auto findings = found("rank-raised", kCaught + out_of_step);
@@ -174,6 +183,8 @@ TEST(LostWorker, TheTwoReportsOfTorchAreOneFinding) {
   const auto findings = found("dataloader-worker-killed", R"(Traceback (most recent call last):
   File "/usr/lib/python3.8/threading.py", line 306, in wait
     gotit = waiter.acquire(True, timeout)
+  File "/opt/lib/python3.8/site-packages/torch/utils/data/_utils/signal_handling.py", line 66, in handler
+    _error_if_any_worker_fails()
 RuntimeError: DataLoader worker (pid 31044) is killed by signal: Killed. 
 
 The above exception was the direct cause of the following exception:
@@ -182,6 +193,13 @@ The above exception was the direct cause of the following exception:
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].locations.at(0).line, 60);
   EXPECT_NE(findings[0].summary.find("to a signal (run.py:60)"), std::string::npos);
+  const std::string code =
+      "RuntimeError: DataLoader worker (pid 31044) exited unexpectedly with "
+      "exit code 1. Details are lost due to multiprocessing.\n\n";
+  EXPECT_EQ(found("dataloader-worker-killed", code + kExited).size(), 1U);
+  const std::string of_another =
+      "RuntimeError: DataLoader worker (pid 7) exited unexpectedly with exit code 1.\n\n";
+  EXPECT_EQ(found("dataloader-worker-killed", of_another + kExited).size(), 2U);
 }
 
 }  // namespace

@@ -162,5 +162,27 @@ TEST(Undetermined, SaysOfADumpOfOneProcessWhatItWaitsFor) {
   EXPECT_EQ(findings[0].locations.at(0).line, 455);
 }
 
+TEST(Undetermined, ARankThatTimedOutInTheStoreWaitedForTheOneThatSetsTheKey) {
+  const auto told = [](const std::string& source) {
+    model::JobModel log;
+    log.ended = true;
+    log.logs.push_back(
+        {.rank = 5,
+         .text =
+             "Traceback (most recent call last):\n  File \"/srv/train.py\", line 20, in main\n"
+             "    next(iter(loader))\n  File \"/opt/lib/python3.9/site-packages/torch/utils/data/"
+             "dataloader.py\", line 567, in _get_shared_seed\n    " +
+             source + "\nRuntimeError: Socket Timeout\n"});
+    return asked("undetermined", log);
+  };
+  const Findings findings = told("store.wait([_share_dist_seed])");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{5}));
+  EXPECT_NE(findings[0].summary.find("waited in the store (dataloader.py:567, _get_shared_seed)"),
+            std::string::npos);
+  EXPECT_TRUE(told("recv(peer)").at(0).waiting.empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
