@@ -97,6 +97,54 @@ Findings lost_connections(const graph::Examination& examination) {
   return out;
 }
 
+/// The pid in torch's message, "(pid 617)" or "(pid(s) 617)"; empty if the finding quotes none.
+std::string pid_in(const Finding& finding) {
+  for (const Evidence& one : finding.evidence) {
+    const std::size_t at = one.text.find("DataLoader worker (pid");
+    const std::size_t digit = one.text.find_first_of("0123456789", at);
+    if (at != std::string::npos && digit != std::string::npos) {
+      return one.text.substr(digit, one.text.find_first_not_of("0123456789", digit) - digit);
+    }
+  }
+  return {};
+}
+
+/// torch reports one lost worker twice: how it ended, where no line of the user is near, then
+/// "exited unexpectedly" with the line that fetched the batch. Both are one finding.
+void join_reports(Findings& told) {
+  const auto second = [](const Finding& one, const Finding& other) {
+    return one.locations.empty() && !other.locations.empty() && one.culprits == other.culprits &&
+           !pid_in(one).empty() && pid_in(one) == pid_in(other);
+  };
+  for (Finding& one : told) {
+    const auto other = std::find_if(told.begin(), told.end(),
+                                    [&](const Finding& two) { return second(one, two); });
+    if (other == told.end()) {
+      continue;
+    }
+    const Location& line = other->locations.front();
+    constexpr std::string_view kSignal = "to a signal";
+    const std::size_t at = one.summary.find(kSignal);
+    if (at == std::string::npos) {
+      one.summary = other->summary;
+    } else {
+      one.summary.insert(at + kSignal.size(),
+                         placed({.file = line.file, .line = line.line, .function = line.function}));
+    }
+    one.locations = other->locations;
+    one.confidence = std::max(one.confidence, other->confidence);
+    one.evidence.insert(one.evidence.end(), other->evidence.begin(), other->evidence.end());
+    told.erase(other);
+    return;
+  }
+}
+
+/// The worker's own traceback is in the log: dataloader-worker-raised reports it.
+bool failed_to_start(const model::JobModel& job) {
+  const auto all = job.logs.empty() ? std::vector<Traceback>{} : tracebacks(job);
+  return std::any_of(all.begin(), all.end(), starts_without_guard);
+}
+
 std::string fix_for(const model::Exit& exit) {
   return exit.signal == kBusError ? "Enlarge /dev/shm (--shm-size, --ipc=host) or lower "
                                     "num_workers: SIGBUS means that it is full."
@@ -116,6 +164,10 @@ Findings detect(const graph::Examination& examination) {
   }
   if (suspects.empty()) {
     Findings told = findings_from_text(examination, kKind);
+    join_reports(told);
+    if (failed_to_start(examination.job)) {
+      return {};
+    }
     return told.empty() ? lost_connections(examination) : told;
   }
   Findings findings;

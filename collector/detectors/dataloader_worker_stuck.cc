@@ -9,6 +9,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -127,6 +128,9 @@ Findings detect(const graph::Examination& examination) {
       }
     }
   }
+  if (suspects.empty()) {  // with timeout=, the DataLoader itself raises
+    return findings_from_text(examination, kKind);
+  }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
@@ -167,7 +171,7 @@ Why: the worker process that should deliver the next batch is blocked in the dat
 waits for a file. DataLoader waits without limit unless timeout= is given.
 
 How ddpdoctor knows: the rank's main thread waits in dataloader.py, and one of its workers is at the same line of your code in two
-snapshots. Workers that wait for indices are idle and are not accused.
+snapshots. Workers that wait for indices are idle and are not accused. In a log: "DataLoader timed out after N seconds".
 
 Fix:
     - DataLoader(dataset, num_workers=4)

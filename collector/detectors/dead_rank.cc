@@ -18,6 +18,7 @@
 #include "collector/detectors/evidence/nameless_dead.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/ras_silence.h"
+#include "collector/detectors/evidence/ray_memory.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_kills.h"
 #include "collector/detectors/evidence/vanished.h"
@@ -314,6 +315,9 @@ Findings detect(const graph::Examination& examination) {
     // torchrun would have ended the others: rank-exited reports it.
     Findings told = gone.empty() ? findings_from_text(examination, kKind) : Findings{};
     if (auto killed = gone.empty() ? told_kills(examination) : std::nullopt) {
+      told.push_back(std::move(*killed));
+    }
+    if (auto killed = gone.empty() ? killed_by_ray(examination) : std::nullopt) {
       told.push_back(std::move(*killed));
     }
     return told;

@@ -7,6 +7,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/cuda_in_children.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/recorded_place.h"
@@ -112,8 +113,30 @@ Findings from_stacks(const graph::Examination& examination) {
   return told(examination, std::move(suspects));
 }
 
+/// CUDA itself answered so in a child: only a log shows it.
+Findings failed_in_child(const graph::Examination& examination) {
+  Findings findings;
+  FailedChildren failed = cuda_failed_in_children(examination);
+  for (const auto& there : by_place(std::move(failed.suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary = fmt::format(
+        "{}{} used CUDA after a fork and failed{}{}", failed.subject,
+        finding.culprits.empty() ? std::string() : fmt::format(" of {}", said(finding.culprits)),
+        placed(there.front().place), and_who_waits(finding));
+    finding.fix =
+        "Keep the dataset's tensors on the CPU, or start workers with "
+        "multiprocessing_context=\"spawn\". A CUDA tensor that a worker inherits fails even when "
+        "it is freed.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
+  if (findings.empty() && !examination.job.logs.empty() && !outlived(examination, std::nullopt)) {
+    findings = failed_in_child(examination);
+  }
   if (findings.empty()) {
     findings = used_in_child(examination);
   }
@@ -132,8 +155,8 @@ other ranks then wait or fail.
 
 Why: a CUDA context does not survive fork.
 
-How ddpdoctor knows: from torch's message, with your line in its traceback; or because a forked child is in a CUDA call and its parent
-has a context; under ddpdoctor run also from the order of the CUDA calls and the fork.
+How ddpdoctor knows: from torch's message, with your line in its traceback; from "CUDA error: initialization error" of a DataLoader
+worker or another forked child in a log; or because a forked child is in a CUDA call and its parent has a context; under ddpdoctor run also from the order of the CUDA calls and the fork.
 
 Fix:
     - loader = DataLoader(dataset, num_workers=4)

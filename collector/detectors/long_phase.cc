@@ -8,6 +8,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/past_the_call.h"
+#include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -53,9 +54,53 @@ void tell_past_the_call(const PastTheCall& past, std::string_view where, Finding
       said(working));
 }
 
+/// Only a log is known: a progress bar of another process moved until a watchdog ended the wait.
+Findings moved_while_others_waited(const graph::Examination& examination) {
+  ToldTimeouts told = told_timeouts(examination.job);
+  const auto bars = model::facts(examination.job, "progress-bar");
+  if (told.ranks.empty()) {
+    told.ranks = waiting_ranks(examination);
+    told.operation = "a collective";
+  }
+  // Rank 0 draws most bars.
+  const auto of_another = std::find_if(bars.begin(), bars.end(), [&told](const model::Fact* bar) {
+    return !told.ranks.contains(bar->rank.value_or(0));
+  });
+  if (told.ranks.empty() || of_another == bars.end()) {
+    return {};
+  }
+  const model::Fact& bar = **of_another;
+  Finding finding;
+  finding.kind = "long-phase";
+  finding.confidence = Confidence::kLikely;
+  finding.waiting = told.ranks;
+  if (bar.rank) {
+    finding.culprits.insert(*bar.rank);
+  }
+  const std::string count =
+      fmt::format("{} of {}", bar.text("done").value_or("?"), bar.text("total").value_or("?"));
+  const std::string name = bar.text("text").value_or("");
+  finding.summary =
+      fmt::format("{} was still at work ({}{}{}) when the watchdog of {} ended the wait in {}",
+                  bar.rank ? fmt::format("rank {}", *bar.rank) : "a different rank", name,
+                  name.empty() ? "" : ": ", count, said(told.ranks), told.operation);
+  finding.evidence.push_back(
+      {.rank = bar.rank,
+       .text =
+           fmt::format("log: the progress bar `{}` moved during the wait, to {}", name, count)});
+  finding.evidence.insert(finding.evidence.end(), told.evidence.begin(), told.evidence.end());
+  finding.fix =
+      "Pass a longer timeout to init_process_group, share this work between the ranks, or do it "
+      "before the job.";
+  return {std::move(finding)};
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = waiting_ranks(examination);
   const model::RankSet working = ranks_where(examination, works);
+  if (working.empty()) {
+    return moved_while_others_waited(examination);
+  }
   // All others wait: otherwise this is a step of a running job.
   const bool all_told = waiting.size() + working.size() == examination.standings.size();
   if (waiting.empty() || working.empty() || !all_told || working.size() >= waiting.size() + 1 ||
@@ -100,7 +145,7 @@ constexpr std::string_view kExplanation =
 Why: the other ranks wait while one rank downloads, tokenises, saves a checkpoint or loads a large file.
 
 How ddpdoctor knows: the missing rank is running, or its stack changed between two snapshots. The job is slow, not hung, so the
-confidence is never more than possible.
+confidence is only possible. In a log, a progress bar moved until torch's watchdog ended the wait of a different rank: likely.
 
 Fix: set a longer timeout for that phase, or shorten the phase.
 

@@ -5,13 +5,16 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/late_to_rendezvous.h"
 #include "collector/detectors/evidence/port_holder.h"
+#include "collector/detectors/evidence/rendezvous_failures.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_addresses.h"
+#include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -169,16 +172,63 @@ void name_holder(const graph::Examination& examination, const PortHolder& holder
   }
 }
 
-/// A rank that was given a different address than the others is of environment-differs.
-Findings told_by_messages(const graph::Examination& examination) {
-  return addresses_differ(examination.job) ? Findings{} : findings_from_text(examination, kKind);
+/// torch's constructor of the store raised: only a log shows it.
+Findings failed_at_store(const graph::Examination& examination) {
+  constexpr std::size_t kLongestQuote = 240;
+  std::vector<Suspect> suspects;
+  for (const Traceback& one : tracebacks(examination.job)) {
+    if (!one.ignored && failed_to_reach_store(one)) {
+      Suspect suspect{.rank = one.rank, .place = one.place};
+      suspect.confidence =
+          outlived(examination, one.rank) ? Confidence::kPossible : Confidence::kLikely;
+      suspect.note = "this line raised";
+      suspect.evidence = "log: " + base::elide(base::printable(one.exception), kLongestQuote);
+      suspects.push_back(std::move(suspect));
+    }
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary = fmt::format("{} cannot reach the rendezvous{}",
+                                  finding.culprits.empty() ? "a process" : who(there),
+                                  placed(there.front().place));
+    finding.fix =
+        "Start rank 0 first, and check MASTER_ADDR and MASTER_PORT on every node: `nc -vz "
+        "$MASTER_ADDR $MASTER_PORT` must connect.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+/// What the logs say. A rank that was given a different address than the others is of
+/// environment-differs. If a name was not found, no port and no firewall is at fault.
+Findings from_logs(const graph::Examination& examination) {
+  if (addresses_differ(examination.job)) {
+    return {};
+  }
+  Findings findings = findings_from_text(examination, kKind);
+  findings = findings.empty() ? failed_at_store(examination) : std::move(findings);
+  for (Finding& finding : findings) {
+    const bool unknown =
+        std::any_of(finding.evidence.begin(), finding.evidence.end(),
+                    [](const Evidence& one) { return says_name_unknown(one.text); });
+    const std::size_t verb = unknown ? finding.summary.find("cannot reach") : std::string::npos;
+    if (verb != std::string::npos) {
+      finding.summary.replace(verb, std::string_view("cannot reach the rendezvous").size(),
+                              "cannot resolve the host name of the rendezvous");
+      finding.fix =
+          "Start the host or pod that MASTER_ADDR names first, and check that `getent hosts "
+          "$MASTER_ADDR` finds it on this node.";
+    }
+  }
+  return findings;
 }
 
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = ranks_at_rendezvous(examination);
   const auto still = stuck(examination);
   if (waiting.empty() || !still) {
-    return told_by_messages(examination);
+    return from_logs(examination);
   }
   const bool early = server_is_to_come(examination);
   Findings findings;
@@ -234,7 +284,7 @@ Findings detect(const graph::Examination& examination) {
     findings.push_back(std::move(finding));
   }
   if (findings.empty()) {
-    findings = told_by_messages(examination);
+    findings = from_logs(examination);
   }
   if (auto finding = findings.empty() ? server_connects(examination, waiting, *still)
                                       : std::optional<Finding>()) {
@@ -255,7 +305,8 @@ const Detector detector{
 Why: MASTER_ADDR names the wrong machine, MASTER_PORT differs between nodes or belongs to another program, or the rank that
 listens (0) was not started.
 
-How ddpdoctor knows: it checks which process listens on the address that the ranks were given, and reads the messages.
+How ddpdoctor knows: it checks which process listens on the address that the ranks were given, and reads the messages. In a log, an
+exception of torch's own code that connects to the store counts, too.
 
 Fix:
     $ torchrun --rdzv-endpoint node0:29501 ...)",

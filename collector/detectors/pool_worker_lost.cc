@@ -8,6 +8,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -169,6 +170,9 @@ Findings detect(const graph::Examination& examination) {
       suspects.push_back(std::move(*suspect));
     }
   }
+  if (suspects.empty()) {  // executors of concurrent.futures and joblib raise
+    return findings_from_text(examination, kKind);
+  }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
@@ -194,7 +198,8 @@ const Detector detector{
 
 Why: multiprocessing.Pool replaces a worker that dies, but loses the task that this worker had. The result never arrives.
 
-How ddpdoctor knows: the rank waits for a result, every worker waits for a task, and a child has died or was replaced.
+How ddpdoctor knows: the rank waits for a result, every worker waits for a task, and a child has died or was replaced. Executors
+raise instead: BrokenProcessPool (concurrent.futures) or TerminatedWorkerError (joblib) in a log.
 
 Fix:
     - with multiprocessing.Pool(2) as pool:

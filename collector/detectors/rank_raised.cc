@@ -9,11 +9,13 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/caught_memory.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/former_life.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/rendezvous_failures.h"
 #include "collector/detectors/evidence/standing_handlers.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/tracebacks.h"
@@ -33,6 +35,9 @@ namespace {
 
 constexpr std::string_view kKind = "rank-raised";
 constexpr std::size_t kLongestLine = 240;
+constexpr std::string_view kStartsUnguarded =
+    "raised: a child runs the program again and starts processes outside `if __name__ == "
+    "\"__main__\"`";
 
 /// The rank continued after it had printed a traceback: it handled the exception, or only one of
 /// its threads ended.
@@ -104,6 +109,9 @@ bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback
 
 /// "rank 2 raised here".
 std::string raised_here(const Traceback& traceback) {
+  if (traceback.remote) {
+    return named(*traceback.remote) + " raised here";
+  }
   const std::string who = traceback.rank ? fmt::format("rank {}", *traceback.rank) : "this line";
   return fmt::format("{}{} raised{}", traceback.of_thread ? "a thread of " : "",
                      traceback.of_thread && !traceback.rank ? "the job" : who,
@@ -138,8 +146,8 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
   std::vector<Traceback> all = tracebacks(examination.job);
   std::erase_if(all, [&examination](const Traceback& traceback) {
     const bool of_mpi = traceback.exception.find("mpi4py.MPI.Exception") != std::string::npos;
-    return is_consequence(traceback.exception) || !traceback.place.known() ||
-           did_no_harm(examination, traceback) ||
+    return (is_consequence(traceback) && !found_nobody(traceback)) || !traceback.place.known() ||
+           failed_to_reach_store(traceback) || did_no_harm(examination, traceback) ||
            (of_mpi && traceback.rank && fails_by_disagreement(examination, *traceback.rank));
   });
   std::vector<Suspect> out;
@@ -151,6 +159,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
       return out;
     }
   }
+  std::erase_if(all, [](const Traceback& one) { return is_consequence(one); });
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Traceback& traceback = all[i];
     const bool last =
@@ -163,7 +172,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
       suspect.confidence = at_most(suspect.confidence, Confidence::kLikely);
     }
     suspect.note = raised_here(traceback);
-    suspect.deed = kRaised;
+    suspect.deed = starts_without_guard(traceback) ? kStartsUnguarded : kRaised;
     suspect.evidence = "log: " + base::elide(base::printable(traceback.exception), kLongestLine);
     out.push_back(std::move(suspect));
   }
@@ -225,6 +234,39 @@ bool waits_in_event_loop(const graph::Examination& examination, const Suspect& s
   return standing != nullptr && standing->activity == graph::Activity::kEventLoop;
 }
 
+/// The quoted traceback that suspects of this line come from; nullptr if the rank itself raised.
+const Traceback* quoted_at(const std::vector<Traceback>& all, const Suspect& suspect) {
+  const auto found = std::find_if(all.begin(), all.end(), [&suspect](const Traceback& one) {
+    return one.remote && one.rank == suspect.rank && one.place == suspect.place;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// Another process raised: the line that awaited its result, and its pid.
+void add_awaiting_line(const Traceback& quoted, Finding& finding) {
+  if (quoted.remote->awaited.known()) {
+    finding.locations.push_back(location(
+        quoted.remote->awaited, quoted.rank ? model::RankSet{*quoted.rank} : model::RankSet{},
+        "its result was awaited here"));
+  }
+  if (quoted.remote->pid > 0) {
+    finding.details["pid"] = static_cast<std::int64_t>(quoted.remote->pid);
+  }
+}
+
+/// "rank 2", "a worker process of rank 2", "Trainer.step (pid 2291 on 10.0.0.4)", "the rank on GPU
+/// 0".
+std::string subject_of(const std::vector<Suspect>& there, const Traceback* quoted) {
+  const Suspect& first = there.front();
+  const std::string gpu =
+      first.deed == kCaughtMemory ? gpu_of_message(first.evidence) : std::string();
+  if (quoted != nullptr) {
+    return first.rank ? fmt::format("{} of {}", named(*quoted->remote), who(there))
+                      : named(*quoted->remote);
+  }
+  return first.rank ? who(there) : gpu.empty() ? "a rank" : "the rank on " + gpu;
+}
+
 /// Besides the raising line: where the rank handles the exception.
 void add_handler(const graph::Examination& examination, const std::vector<Suspect>& suspects,
                  Finding& finding) {
@@ -265,6 +307,18 @@ std::string_view advice(const graph::Examination& examination, const Suspect& su
     return "Retry only code without collectives; otherwise all_reduce a flag after each attempt, "
            "so that all ranks retry together.";
   }
+  if (suspect.deed == kCaughtMemory) {
+    return "Lower the batch (tokens) per GPU. Skip a batch on all ranks together: all_reduce a "
+           "flag "
+           "after the forward, before the backward.";
+  }
+  if (suspect.deed == kStartsUnguarded) {
+    return kGuardFix;
+  }
+  if (lacks_environment(suspect.evidence)) {
+    return "Start the program with torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT "
+           "for each process.";
+  }
   if (suspect.deed == kTriesAgain) {
     return "Limit the retries (raise after N attempts or after a time), and fix the error of the "
            "attempt.";
@@ -285,6 +339,7 @@ Findings detect(const graph::Examination& examination) {
     }
     auto others = ended_by_mpi(examination);
     by_mpi = !others.empty();
+    others = others.empty() ? caught_out_of_memory(examination) : std::move(others);
     others = others.empty() ? failed_on_their_way_out(examination) : std::move(others);
     others = others.empty() ? stand_in_handler(examination) : std::move(others);
     others = others.empty() ? attempts(examination) : std::move(others);
@@ -293,14 +348,19 @@ Findings detect(const graph::Examination& examination) {
     suspects = std::move(others);  // an exception from which its rank recovered explains nothing
   }
   Findings findings;
+  const auto all = suspects.empty() ? std::vector<Traceback>{} : tracebacks(examination.job);
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const std::string_view deed = there.front().deed;
-    finding.summary = fmt::format("{} {}{}{}", finding.culprits.empty() ? "a rank" : who(there),
+    const Traceback* quoted = quoted_at(all, there.front());
+    finding.summary = fmt::format("{} {}{}{}", subject_of(there, quoted),
                                   !deed.empty()                 ? deed
                                   : finding.culprits.size() > 1 ? "are handling an exception"
                                                                 : "is handling an exception",
                                   placed(there.front().place), and_who_waits(finding));
+    if (quoted != nullptr) {
+      add_awaiting_line(*quoted, finding);
+    }
     add_handler(examination, there, finding);
     add_stacks(examination, there, finding);
     finding.fix = advice(examination, there.front(), by_mpi);

@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/device_waits.h"
 #include "collector/model/log_lines.h"
@@ -198,19 +199,12 @@ Findings felt_another_end(const graph::Examination& examination) {
   finding.culprits = silent.size() == 1 ? silent : model::RankSet{};
   const bool files = !model::facts(job, "error-file").empty();
   const bool one = ranks.size() <= 1;
+  const std::string whom = ranks.empty() ? "a rank" : said(ranks);
   const auto all = [&felt](bool FeltAnEnd::* what) {
     return std::all_of(felt.begin(), felt.end(), [what](const FeltAnEnd& f) { return f.*what; });
   };
-  if (silent.empty() && !files && all(&FeltAnEnd::timed_out)) {
-    finding.summary = fmt::format(
-        "{} waited for another rank until {} timeout; the log does not show which rank did not "
-        "arrive",
-        ranks.empty() ? "a rank" : said(ranks), one ? "its" : "their");
-    finding.fix = next_steps(examination);
-    return {finding};
-  }
   finding.summary = fmt::format(
-      "{} {} another rank; {}", ranks.empty() ? "a rank" : said(ranks),
+      "{} {} another rank; {}", whom,
       !all(&FeltAnEnd::lost_its_connection) ? "failed because of"
       : one                                 ? "lost its connection to"
                                             : "lost their connection to",
@@ -225,33 +219,25 @@ Findings felt_another_end(const graph::Examination& examination) {
                 "Read in the output of the launcher how {} exited: killed (dmesg, memory), or by "
                 "sys.exit.",
                 said(silent));
-  return {finding};
-}
-
-/// torch's monitor ended ranks whose NCCL watchdog was stuck: no message names the call.
-Findings stuck_watchdogs(const graph::Examination& examination) {
-  Finding finding;
-  finding.kind = "undetermined";
-  finding.confidence = Confidence::kPossible;
-  for (const model::Fact* fact : model::facts(examination.job, "watchdog-stuck")) {
-    if (fact->rank) {
-      finding.culprits.insert(*fact->rank);
-      finding.evidence.push_back(
-          {.rank = fact->rank,
-           .text = fmt::format("log: the NCCL watchdog of rank {} made no progress for {:.0f} s",
-                               *fact->rank, fact->number("seconds").value_or(0))});
-    }
+  const bool in_store = std::all_of(felt.begin(), felt.end(), [](const FeltAnEnd& f) {
+    return f.store_wait.known();
+  });
+  if (silent.empty() && in_store) {
+    finding.waiting = ranks;
+    finding.summary = fmt::format(
+        "{} waited in the store ({}) until the timeout; the rank that sets this key had not set it",
+        whom, place(felt.front().store_wait));
+    finding.fix =
+        "Run `ddpdoctor attach PID` on the launcher during the wait: it shows where the other "
+        "ranks are. If they are only late, pass a longer timeout to init_process_group.";
+  } else if (silent.empty() && !files && all(&FeltAnEnd::timed_out)) {
+    finding.waiting = ranks;
+    finding.summary = fmt::format(
+        "{} waited for another rank until the timeout; the log does not show which rank did not "
+        "arrive",
+        whom);
+    finding.fix = next_steps(examination);
   }
-  if (finding.culprits.empty()) {
-    return {};
-  }
-  finding.summary = fmt::format(
-      "the NCCL watchdog of {} made no progress: a CUDA or NCCL call blocks there, or a thread "
-      "holds the GIL in one",
-      said(finding.culprits));
-  finding.fix =
-      "Run `ddpdoctor attach PID` or `py-spy dump --native` while it hangs, and check `dmesg` for "
-      "Xid errors.";
   return {finding};
 }
 
@@ -367,7 +353,7 @@ Findings detect(const graph::Examination& examination) {
   }
   const bool one_look = all_wait_at_one_look(examination, waiting);
   if (waiting.empty() || (!hangs && !one_look)) {
-    Findings told = stuck_watchdogs(examination);
+    Findings told = ended_by_watchdogs(examination);
     return told.empty() && waiting.empty() ? each_waits_for_its_own(examination) : told;
   }
   Finding finding;

@@ -47,6 +47,12 @@ bool is_of_launcher(const Traceback& one) {
   return one.of_launcher || contains_any(one.exception, kWords);
 }
 
+/// Its innermost line waits for a key that another rank sets.
+bool waited_in_store(const Traceback& traceback) {
+  return traceback.source.find("store.wait(") != std::string::npos ||
+         traceback.source.find("store.get(") != std::string::npos;
+}
+
 /// The content of the logs if every exception is a consequence of another rank's failure.
 struct Consequences {
   std::map<model::Rank, Traceback> of_ranks;  // the last traceback of each
@@ -65,10 +71,10 @@ std::optional<Consequences> consequences(const model::JobModel& job) {
       return std::nullopt;
     }
     for (const Traceback& one : all) {
-      if (is_of_launcher(one)) {
+      if (is_of_launcher(one) || joins_processes(one)) {
         continue;
       }
-      if (!is_consequence(one.exception)) {
+      if (!is_consequence(one)) {
         return std::nullopt;
       }
       if (one.rank) {
@@ -97,7 +103,8 @@ std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job) {
                    .lost_its_connection = says_lost_connection(one.exception),
                    .timed_out = says_timeout(one.exception),
                    .place = one.place,
-                   .exception = one.exception});
+                   .exception = one.exception,
+                   .store_wait = waited_in_store(one) ? one.raiser : model::CallSite{}});
   };
   if (const auto all = consequences(job)) {
     for (const auto& [rank, one] : all->of_ranks) {

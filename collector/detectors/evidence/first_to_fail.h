@@ -18,6 +18,7 @@ struct FeltAnEnd {
   bool timed_out = false;            // it waited for another rank until its timeout
   model::CallSite place = {};        // the line it was at
   std::string exception = {};
+  model::CallSite store_wait = {};  // torch's line that waited for a key of the store
 };
 /// Ordered by rank, those without one last; empty if any rank raised for its own reasons.
 std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job);

@@ -32,7 +32,7 @@ std::vector<Traceback> exceptions_of_former_life(const model::JobModel& job) {
       return other.rank == one.rank && other.place == one.place;
     });
     if (one.rank && one.place.known() && !told && !one.of_thread && !one.ignored &&
-        !is_consequence(one.exception) && !found_nobody(one)) {
+        !is_consequence(one) && !found_nobody(one)) {
       out.push_back(std::move(one));
     }
   }

@@ -116,6 +116,12 @@ bool matches_with_next(const KnownException& known, const LogStream& stream, std
          stream[index + 1].text.find(kListsKeys) == std::string_view::npos;
 }
 
+/// The source line of a traceback's frame: code that may print the message, not the message.
+bool is_source_line(const LogStream& stream, std::size_t index) {
+  return index > 0 && traceback_place(stream[index - 1].text) &&
+         indentation(stream[index].text) > indentation(stream[index - 1].text);
+}
+
 /// Other output follows it: the retry succeeded, or another message reports the failure.
 bool passed(const KnownException& known, const LogStream& stream, std::size_t index) {
   return known.passes &&
@@ -173,7 +179,7 @@ bool got_over(const std::vector<Traceback>& all, const Sighting& sighting) {
   return std::any_of(all.begin(), all.end(), [&sighting](const Traceback& later) {
     return sighting.rank && later.rank == sighting.rank && later.log == sighting.log &&
            later.number > sighting.number + kLongestMessage && !later.of_thread && !later.ignored &&
-           later.place.known() && !is_consequence(later.exception);
+           later.place.known() && !is_consequence(later);
   });
 }
 
@@ -196,7 +202,7 @@ bool outlived(const graph::Examination& examination, std::optional<model::Rank> 
 bool is_consequence(std::string_view message) {
   const auto all = known_exceptions();
   return std::any_of(all.begin(), all.end(), [message](const KnownException& known) {
-    return known.kind.empty() && matches(known, message);
+    return (known.kind.empty() || known.of_another) && matches(known, message);
   });
 }
 
@@ -208,10 +214,10 @@ std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kin
   for (const LogStream& stream : log_streams(job)) {
     for (std::size_t i = 0; i < stream.size(); ++i) {
       for (const KnownException& known : known_exceptions()) {
-        const Speaker speaker =
-            known.kind == kind && matches_with_next(known, stream, i) && !passed(known, stream, i)
-                ? speaker_of(known, stream, i)
-                : Speaker::kAnother;
+        const Speaker speaker = known.kind == kind && matches_with_next(known, stream, i) &&
+                                        !passed(known, stream, i) && !is_source_line(stream, i)
+                                    ? speaker_of(known, stream, i)
+                                    : Speaker::kAnother;
         if (speaker != Speaker::kAnother) {
           out.push_back({.exception = &known,
                          .speaker = speaker,

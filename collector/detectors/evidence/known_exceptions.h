@@ -27,7 +27,9 @@ struct KnownException {
   bool place_below = false;  // the relevant traceback follows the message
   // Says what failed but not why: more than possible only if a log line contains this text.
   std::string_view because{};
-  bool warns = false;   // of a possible hang: counts only if a rank waits or has failed
+  bool warns = false;  // of a possible hang: counts only if a rank waits or has failed
+  // Raised where the end of another process is noticed: a consequence as well.
+  bool of_another = false;
   bool passes = false;  // is retried: counts only if its program wrote nothing after it
 };
 

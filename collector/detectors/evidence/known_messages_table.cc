@@ -84,6 +84,27 @@ constexpr KnownException deepspeed_saw(std::string_view exits, std::string_view 
           .fix = kMemory};
 }
 
+/// Of Ray and dask: a task was awaited whose process has ended.
+constexpr KnownException lost_worker(std::string_view pattern, std::string_view meaning) {
+  return {.kind = "dead-rank",
+          .pattern = pattern,
+          .meaning = meaning,
+          .fix =
+              "Run `dmesg | grep -i kill` on the node of that worker, and read the worker's own "
+              "log (/tmp/ray/session_latest/logs, or that of the dask worker).",
+          .of_another = true};
+}
+
+constexpr KnownException lost_pool_worker(std::string_view pattern) {
+  return {.kind = "pool-worker-lost",
+          .pattern = pattern,
+          .meaning = "lost a worker of its process pool",
+          .fix =
+              "Run `dmesg | grep -i kill` on that node: memory ends most workers. Otherwise run "
+              "the task in the main process with `python -X faulthandler`.",
+          .of_another = true};
+}
+
 constexpr KnownException kTable[] = {
     {.kind = "fork-after-cuda",
      .pattern = "Cannot re-initialize CUDA in forked subprocess",
@@ -98,17 +119,18 @@ constexpr KnownException kTable[] = {
      .fix = "Check the signal: Killed means memory, Bus error means /dev/shm, Segmentation fault "
             "means native code of the dataset."},
     {.kind = "dataloader-worker-killed",
-     .pattern = "DataLoader worker (pid(s)",
-     .also = "exited unexpectedly",
-     .said_by = kTorch,
-     .meaning = "lost a DataLoader worker",
-     .fix = "Run once with num_workers=0 to see the error in the main process; watch its memory."},
-    {.kind = "dataloader-worker-killed",
      .pattern = "DataLoader worker (pid",
      .also = "exited unexpectedly",
      .said_by = kTorch,
      .meaning = "lost a DataLoader worker",
      .fix = "Run once with num_workers=0 to see the error in the main process; watch its memory."},
+    {.kind = "dataloader-worker-stuck",
+     .pattern = "DataLoader timed out after ",
+     .said_by = kTorch,
+     .meaning = "got no batch from its DataLoader workers within the timeout of the DataLoader",
+     .fix = "Run `py-spy dump --pid PID` for a worker while it hangs; if the stack shows a lock, "
+            "start workers with multiprocessing_context=\"forkserver\" (fork copies held locks).",
+     .of_another = true},
     {.kind = "dataloader-worker-raised",
      .pattern = "in DataLoader worker process",
      .also = "Caught",
@@ -317,16 +339,24 @@ constexpr KnownException kTable[] = {
     retries_connection("ocketStartConnect", "retrying ("),
     retries_connection("NCCL INFO Call to connect returned", ", retrying"),
     retries_connection(kOldSocket, " INFO Call to connect returned"),
-    {.kind = "dead-rank",
-     .pattern = "The actor is dead because its worker process has died",
-     .meaning = "lost its process: Ray saw the end of a worker",
-     .fix = "Run `dmesg | grep -i kill` on the node of that worker, and read its file "
-            "worker-*-PID.err in /tmp/ray/session_latest/logs."},
+    lost_worker("The actor is dead because its worker process has died",
+                "waited for an actor of Ray whose process has ended"),
     {.kind = "dead-rank",
      .pattern = "killed due to memory pressure (OOM)",
      .also = "Workers",
      .meaning = "was probably killed: Ray ended a worker because the node ran out of memory",
      .fix = kMemory},
+    lost_worker("The actor died unexpectedly before finishing this task",
+                "waited for an actor of Ray whose process has ended"),
+    lost_worker("The worker died unexpectedly while executing this task",
+                "waited for a task of Ray whose worker has ended"),
+    lost_worker("ray.exceptions.NodeDiedError", "waited for a task of Ray whose node has failed"),
+    lost_worker("ray.exceptions.LocalRayletDiedError", "lost Ray's service on its node (raylet)"),
+    lost_worker("distributed.scheduler.KilledWorker",
+                "waited for a task of dask that ended its workers"),
+    lost_pool_worker("was terminated abruptly while the future was running or pending"),
+    lost_pool_worker("A child process terminated abruptly, the process pool is not usable"),
+    lost_pool_worker("A worker process managed by the executor was unexpectedly terminated"),
     deepspeed_saw("exits with return code = -9", "was killed by SIGKILL"),
     deepspeed_saw("exits with return code = -11", "was killed by SIGSEGV"),
     deepspeed_saw("exits with return code = -7", "was killed by SIGBUS"),
@@ -336,7 +366,13 @@ constexpr KnownException kTable[] = {
     {.pattern = "Socket recv failed while polling for opId"},
     {.pattern = "ncclRemoteError"},
     {.pattern = "Horovod has been shut down"},
+    {.pattern = "Unable to unpickle data from other workers"},  // of fairseq
     {.pattern = "EngineDeadError"},
+    {.pattern = "Engine core initialization failed. See root cause above"},
+    {.pattern = "ray.exceptions.OutOfMemoryError"},
+    {.pattern = "ray.exceptions.ActorDiedError"},
+    {.pattern = "ray.exceptions.RayActorError"},
+    {.pattern = "ray.exceptions.OwnerDiedError"},
     {.pattern = "RPC call to ", .also = " timed out"},
     {.pattern = "Connection reset by peer"},
     {.pattern = "Broken pipe"},

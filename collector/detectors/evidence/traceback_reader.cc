@@ -34,6 +34,7 @@ struct Open {
   bool of_thread = false;
   bool ignored = false;
   bool of_batch = false;
+  std::optional<Remote> remote{};
   std::vector<model::CallSite> frames{};  // outermost first
   std::string_view source{};              // the source line below the newest frame
 };
@@ -119,6 +120,7 @@ class Reader {
  private:
   void read_line(std::size_t i, std::string_view line);
   void begin(std::size_t i, std::string_view line);
+  bool begin_remote(std::size_t i, std::string_view line);
   void add_frame(std::size_t i, model::CallSite frame, std::string_view line);
   bool ends_here(std::size_t i, std::string_view text, std::size_t base);
   void end(std::size_t i, std::string_view exception);
@@ -154,6 +156,7 @@ void Reader::begin(std::size_t i, std::string_view line) {
     if (back > 0 && (begins_traceback(above) || end_like(above) == EndLike::kYes)) {
       break;
     }
+    open.remote = back > 0 && announces_quotation(above) ? std::optional(Remote()) : open.remote;
     open.of_thread = open.of_thread || above.find("Exception in thread") != above.npos;
     open.ignored = open.ignored || above.find("Exception ignored in") != above.npos;
   }
@@ -162,6 +165,28 @@ void Reader::begin(std::size_t i, std::string_view line) {
   }
   open_.push_back(std::move(open));
   in_message_ = false;
+}
+
+/// Ray's heading: the frames above it are of the process that waited, those below of the other. A
+/// task that waited for a task has a heading of its own above the inner one.
+bool Reader::begin_remote(std::size_t i, std::string_view line) {
+  auto remote = ray_heading(line);
+  const bool shows_frame = remote && i + 1 < stream_.size() && traceback_place(stream_[i + 1].text);
+  if (!shows_frame) {
+    return false;
+  }
+  if (open_.empty()) {
+    open_.push_back({.begun = i, .touched = i, .base = 0});
+  }
+  Open& open = *std::max_element(open_.begin(), open_.end(), [](const Open& a, const Open& b) {
+    return a.touched < b.touched;
+  });
+  remote->awaited = open.remote ? open.remote->awaited : innermost_user(open.frames);
+  open.remote = std::move(remote);
+  open.frames.clear();
+  open.source = {};
+  open.touched = i;
+  return true;
 }
 
 void Reader::add_frame(std::size_t i, model::CallSite frame, std::string_view line) {
@@ -210,18 +235,24 @@ bool Reader::ends_here(std::size_t i, std::string_view text, std::size_t base) {
 }
 
 void Reader::keep(Traceback traceback) {
-  if (chained_ && !out_.empty() &&
-      ((translated_ && is_end_of_wait(out_.back().exception)) ||
-       !is_consequence(traceback.exception))) {
-    // It was caught; a later one ended the program.
+  const bool chained = std::exchange(chained_, false) && !out_.empty();
+  const bool translated = std::exchange(translated_, false) && chained;
+  if (translated && out_.back().remote && out_.back().place.known()) {
+    // The same exception, raised again where its result was awaited.
+    out_.back().remote->awaited = traceback.place;
+    out_.back().number = traceback.number;
+    return;
+  }
+  const bool reworded = chained && rewords(out_.back(), traceback);
+  if (chained && (reworded || (translated && is_end_of_wait(out_.back().exception)) ||
+                  !is_consequence(traceback.exception))) {
+    // It was caught, perhaps reworded by the same function; a later one ended the program.
     if (!traceback.place.known()) {
       traceback.place = out_.back().place;
       traceback.frames = out_.back().frames;
     }
     out_.pop_back();
   }
-  chained_ = false;
-  translated_ = false;
   out_.push_back(std::move(traceback));
 }
 
@@ -236,10 +267,14 @@ void Reader::end(std::size_t i, std::string_view exception) {
                  .exception = std::string(base::trim(exception)),
                  .of_thread = open.of_thread,
                  .of_batch = open.of_batch,
+                 .of_child = is_of_forked_child(open.frames),
                  .ignored = open.ignored,
-                 .of_launcher = std::any_of(
-                     open.frames.begin(), open.frames.end(),
-                     [](const model::CallSite& frame) { return is_launcher(frame.file); })};
+                 .of_launcher =
+                     std::any_of(open.frames.begin(), open.frames.end(),
+                                 [](const model::CallSite& f) { return is_launcher(f.file); }),
+                 .remote = open.remote,
+                 .source = std::string(open.source)};
+  told.raiser = open.frames.empty() ? model::CallSite{} : open.frames.back();
   if (exception.find("NCCL error in: ") != std::string_view::npos) {
     told.exception += nccl_reason(stream_, i);
   }
@@ -307,6 +342,9 @@ void Reader::read_line(std::size_t i, std::string_view line) {
   std::erase_if(open_, [i](const Open& open) { return i - open.begun > kLongest; });
   if (begins_traceback(line)) {
     begin(i, line);
+    return;
+  }
+  if (begin_remote(i, line)) {
     return;
   }
   const bool boxed = std::any_of(open_.begin(), open_.end(), [](auto& one) { return one.boxed; });

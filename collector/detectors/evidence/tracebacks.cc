@@ -173,7 +173,7 @@ void name_those_that_failed(const model::JobModel& job, std::vector<Traceback>& 
     }
   }
   const auto own = [](const Traceback& one) {
-    return one.place.known() && !one.of_thread && !one.ignored && !is_consequence(one.exception);
+    return one.place.known() && !one.of_thread && !one.ignored && !is_consequence(one);
   };
   const bool unnamed =
       std::none_of(all.begin(), all.end(), [](const Traceback& one) { return one.rank; });
@@ -209,6 +209,27 @@ std::vector<Traceback> tracebacks(const model::JobModel& job) {
   return out;
 }
 
+bool starts_without_guard(const Traceback& traceback) {
+  return traceback.raiser.function == "_check_not_importing_main" &&
+         traceback.raiser.file.ends_with("multiprocessing/spawn.py");
+}
+
+bool rewords(const Traceback& first, const Traceback& second) {
+  const std::string& source = second.source;
+  return first.raiser.file == second.raiser.file &&
+         first.raiser.function == second.raiser.function &&
+         (source.starts_with("raise ") || source.starts_with('\'') || source.starts_with('"'));
+}
+
+bool joins_processes(const Traceback& traceback) {
+  return traceback.raiser.function == "join" &&
+         traceback.raiser.file.ends_with("torch/multiprocessing/spawn.py");
+}
+
+bool is_consequence(const Traceback& traceback) {
+  return joins_processes(traceback) || is_consequence(traceback.exception);
+}
+
 bool earlier(const Traceback& a, const Traceback& b) {
   if (a.time && b.time && *a.time != *b.time) {
     return *a.time < *b.time;
@@ -231,7 +252,7 @@ bool cleans_up_after_exception(const model::JobModel& job, model::Rank rank,
   const auto all = in_finally ? tracebacks(job) : std::vector<Traceback>{};
   return std::any_of(all.begin(), all.end(), [rank](const Traceback& one) {
     return one.rank == rank && !one.of_thread && !one.ignored && one.place.known() &&
-           !is_consequence(one.exception);
+           !is_consequence(one);
   });
 }
 

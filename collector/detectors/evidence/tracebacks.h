@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collector/detectors/evidence/remote_tracebacks.h"
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::detectors {
@@ -43,10 +44,31 @@ struct Traceback {
   std::vector<model::CallSite> frames{};  // the user's frames, innermost first
   std::string exception;                  // "ValueError: no such shard"
   bool of_thread = false;                 // ended a thread, not the program
-  bool of_batch = false;  // raised while the rank fetched a batch from a DataLoader worker
-  bool ignored = false;   // raised in __del__ or atexit: Python continued
-  bool of_launcher = false;  // raised by the launcher of the ranks, after one of them had failed
+  bool of_batch = false;           // raised while the rank fetched a batch from a DataLoader worker
+  bool of_child = false;           // raised in a process that its parent forked
+  bool ignored = false;            // raised in __del__ or atexit: Python continued
+  bool of_launcher = false;        // raised by the launcher, after one of its ranks had failed
+  std::optional<Remote> remote{};  // raised in that process; `place` is a line that it ran
+  model::CallSite raiser{};        // the innermost frame, the user's or a library's
+  std::string source{};            // its source line
 };
+
+/// The function that raised the first one also caught it and raises the second by a statement of
+/// its own. Python before 3.8 shows the last line of that statement, often a string.
+bool rewords(const Traceback& first, const Traceback& second);
+
+/// torch's spawn raised it where it joins its processes: one of them failed.
+bool joins_processes(const Traceback& traceback);
+
+/// A spawned child ran the program again and started processes in its turn: the code that starts
+/// them is not below `if __name__ == "__main__"`.
+bool starts_without_guard(const Traceback& traceback);
+inline constexpr std::string_view kGuardFix =
+    "Put the code that starts processes below `if __name__ == \"__main__\":`. A child started by "
+    "spawn or forkserver imports this file again.";
+
+/// True if another failure is its cause: the message says so, or the place that raised.
+bool is_consequence(const Traceback& traceback);
 
 /// Those of ranks and other processes of the job, not of its launcher.
 std::vector<Traceback> tracebacks(const model::JobModel& job);

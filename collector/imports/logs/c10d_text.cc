@@ -305,7 +305,9 @@ Told read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobMo
       const auto place = places.find(whose);
       read_line(line.text, whose, place == places.end() ? model::CallSite{} : place->second,
                 reading);
-      read_stuck_watchdog(line.text, whose ? whose : rank_in_message(line.text), job);
+      const auto watched = whose ? whose : rank_in_message(line.text);
+      read_stuck_watchdog(line.text, watched, job);
+      read_unnumbered_timeout(line.text, watched, job);
     }
   }
   const std::size_t before = job.collectives.size();

@@ -87,15 +87,36 @@ std::vector<model::CollectiveCall> DesyncReport::calls() const {
   return out;
 }
 
+namespace {
+
+bool has_fact(const model::JobModel& job, std::string_view kind, std::optional<model::Rank> rank) {
+  return std::any_of(job.facts.begin(), job.facts.end(), [&](const model::Fact& fact) {
+    return fact.kind == kind && fact.rank == rank;
+  });
+}
+
+}  // namespace
+
+void read_unnumbered_timeout(std::string_view line, std::optional<model::Rank> whose,
+                             model::JobModel& job) {
+  const auto work = between(line, "collective operation timeout: WorkNCCL(", ") ran for ");
+  const auto ran = number_behind(line, " ran for ", kMaxNumber);
+  if (!work || !ran || !whose || work->find("SeqNum=") != work->npos ||
+      has_fact(job, "watchdog-timeout", whose)) {
+    return;
+  }
+  model::Fact fact{.rank = whose, .pid = {}, .kind = "watchdog-timeout", .fields = {}};
+  fact.fields["seconds"] = static_cast<double>(*ran) / 1000;
+  fact.fields["operation"] = model::operation_of(between(*work, "OpType=", ",").value_or("")).name;
+  job.facts.push_back(std::move(fact));
+  job.ended = job.ended || job.observations.empty();  // torch ends the process
+}
+
 void read_stuck_watchdog(std::string_view line, std::optional<model::Rank> whose,
                          model::JobModel& job) {
   const auto told = between(line, "watchdog got stuck for ", " seconds");
   const auto seconds = told ? number_of(*told, kMaxNumber) : std::nullopt;
-  const bool known =
-      std::any_of(job.facts.begin(), job.facts.end(), [&whose](const model::Fact& fact) {
-        return fact.kind == "watchdog-stuck" && fact.rank == whose;
-      });
-  if (seconds && whose && !known) {
+  if (seconds && whose && !has_fact(job, "watchdog-stuck", whose)) {
     job.facts.push_back(
         {.rank = whose, .pid = {}, .kind = "watchdog-stuck", .fields = {{"seconds", *seconds}}});
   }

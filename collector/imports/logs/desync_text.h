@@ -36,4 +36,9 @@ class DesyncReport {
 void read_stuck_watchdog(std::string_view line, std::optional<model::Rank> whose,
                          model::JobModel& job);
 
+/// "WorkNCCL(OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1807403 milliseconds" of torch before
+/// 1.13, which does not number the call: a fact watchdog-timeout of this rank, once.
+void read_unnumbered_timeout(std::string_view line, std::optional<model::Rank> whose,
+                             model::JobModel& job);
+
 }  // namespace ddpdoctor::imports

@@ -136,7 +136,8 @@ bool fell_by_watchdog(const model::Process& process, const model::JobModel& job)
          (std::any_of(job.collectives.begin(), job.collectives.end(),
                       [&process](const auto& call) { return call.rank == process.rank; }) ||
           std::any_of(job.facts.begin(), job.facts.end(), [&process](const model::Fact& fact) {
-            return fact.kind == "watchdog-stuck" && fact.rank == process.rank;
+            return (fact.kind == "watchdog-stuck" || fact.kind == "watchdog-timeout") &&
+                   fact.rank == process.rank;
           }));
 }
 

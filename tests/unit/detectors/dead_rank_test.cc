@@ -313,7 +313,8 @@ TEST(DeadRank, RaysWordsOfAWorkerThatDied) {
                        .build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_TRUE(findings[0].culprits.empty());
-  EXPECT_NE(findings[0].summary.find("Ray saw the end"), std::string::npos) << findings[0].summary;
+  EXPECT_NE(findings[0].summary.find("an actor of Ray whose process has ended"), std::string::npos)
+      << findings[0].summary;
 }
 
 TEST(DeadRank, TheKernelsWordsOfAProgramThatIsNoPythonAccuseNobody) {

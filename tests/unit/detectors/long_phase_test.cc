@@ -55,6 +55,35 @@ TEST(LongPhase, IsSilentWhenTheOthersHaveJustCome) {
   EXPECT_EQ(asked("long-phase", waited_since(20)).size(), 1U);
 }
 
+/// Only a log: the watchdog of `waited` ended its wait while a bar of `drew` moved.
+Findings of_log(model::Rank waited, std::optional<model::Rank> drew) {
+  auto builder = job();
+  builder.fact("watchdog-timeout", {{"operation", std::string("all_reduce")}, {"seconds", 1807.4}},
+               waited);
+  builder.fact(
+      "progress-bar",
+      {{"text", std::string("caching")}, {"done", std::string("7")}, {"total", std::string("9")}},
+      drew);
+  return asked("long-phase", builder.log({}, "text").build());
+}
+
+TEST(LongPhase, ABarThatMovedDuringTheWaitShowsTheWork) {
+  const auto findings = of_log(1, {});
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{1}));
+  EXPECT_EQ(
+      findings[0].summary,
+      "a different rank was still at work (caching: 7 of 9) when the watchdog of rank 1 ended "
+      "the wait in all_reduce");
+  EXPECT_EQ(of_log(0, 1).at(0).culprits, (model::RankSet{1}));
+}
+
+TEST(LongPhase, ABarOfARankThatWaitedShowsNothing) {
+  EXPECT_TRUE(of_log(1, 1).empty());
+  EXPECT_TRUE(of_log(0, {}).empty());  // rank 0 draws most bars
+}
+
 TEST(LongPhase, IsSilentWhenARankIsUnobserved) {
   EXPECT_TRUE(asked("long-phase", told().unobserved(2).build()).empty());
 }

@@ -62,6 +62,20 @@ TEST(Undetermined, SaysThatEverybodyWaitsForTheGpu) {
   EXPECT_TRUE(asked("undetermined", moving(job().ranks(2).stack(kAll, kItem).build())).empty());
 }
 
+TEST(Undetermined, NamesTheRankWhoseWatchdogEndedItsWait) {
+  auto builder = job();
+  builder.fact("watchdog-timeout", {{"operation", std::string("all_reduce")}, {"seconds", 1807.4}},
+               1);
+  model::JobModel log = builder.log({}, "text").build();
+  log.ended = true;
+  const Findings findings = asked("undetermined", log);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{1}));
+  EXPECT_NE(findings[0].summary.find("rank 1 waited in all_reduce for 30 min 7 s"),
+            std::string::npos);
+}
+
 TEST(Undetermined, AsksForASecondLook) {
   const Findings findings =
       asked("undetermined", job().ranks(2).stack(kAll, kInBarrier).looked_once().build());
@@ -146,6 +160,28 @@ TEST(Undetermined, SaysOfADumpOfOneProcessWhatItWaitsFor) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
   EXPECT_EQ(findings[0].locations.at(0).line, 455);
+}
+
+TEST(Undetermined, ARankThatTimedOutInTheStoreWaitedForTheOneThatSetsTheKey) {
+  const auto told = [](const std::string& source) {
+    model::JobModel log;
+    log.ended = true;
+    log.logs.push_back(
+        {.rank = 5,
+         .text =
+             "Traceback (most recent call last):\n  File \"/srv/train.py\", line 20, in main\n"
+             "    next(iter(loader))\n  File \"/opt/lib/python3.9/site-packages/torch/utils/data/"
+             "dataloader.py\", line 567, in _get_shared_seed\n    " +
+             source + "\nRuntimeError: Socket Timeout\n"});
+    return asked("undetermined", log);
+  };
+  const Findings findings = told("store.wait([_share_dist_seed])");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{5}));
+  EXPECT_NE(findings[0].summary.find("waited in the store (dataloader.py:567, _get_shared_seed)"),
+            std::string::npos);
+  EXPECT_TRUE(told("recv(peer)").at(0).waiting.empty());
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/rendezvous_failures.h"
+
+#include <algorithm>
+#include <array>
+
+#include "collector/detectors/evidence/known_exceptions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+/// A known message of a start-up: it has words of its own.
+bool is_told(std::string_view exception) {
+  const auto all = known_exceptions();
+  return std::any_of(all.begin(), all.end(), [exception](const KnownException& known) {
+    return (known.kind == "master-unreachable" || known.kind == "rendezvous-incomplete") &&
+           exception.find(known.pattern) != exception.npos &&
+           (known.also.empty() || exception.find(known.also) != exception.npos);
+  });
+}
+
+}  // namespace
+
+bool lacks_environment(std::string_view exception) {
+  return exception.find("using env:// rendezvous: environment variable ") != exception.npos;
+}
+
+bool says_name_unknown(std::string_view text) {
+  // The texts of gai_strerror (glibc, musl), and torch's own.
+  constexpr std::array<std::string_view, 7> kWords = {"host not found",
+                                                      "(gai error:",
+                                                      "Name or service not known",
+                                                      "Temporary failure in name resolution",
+                                                      "No address associated with hostname",
+                                                      "Name does not resolve",
+                                                      "nodename nor servname provided"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [text](std::string_view words) { return text.find(words) != text.npos; });
+}
+
+bool failed_to_reach_store(const Traceback& traceback) {
+  const model::CallSite& raiser = traceback.raiser;
+  const bool makes_store = traceback.source.find("TCPStore(") != std::string::npos ||
+                           (raiser.file.ends_with("torch/distributed/rendezvous.py") &&
+                            raiser.function.ends_with("rendezvous_handler"));
+  return makes_store && !lacks_environment(traceback.exception) && !is_told(traceback.exception) &&
+         !is_consequence(traceback);
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// tqdm draws a bar again only when it moves, and once more when the process is ended: the elapsed
+// time in that last drawing, less that of the last move, is how long the bar did not move.
+#include "collector/imports/logs/progress_bars.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/text.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/log_lines.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kMostBars = 256;
+constexpr std::size_t kLongestBarName = 80;
+constexpr std::string_view kTimedOut = "collective operation timeout: Work";
+
+/// One drawing: "train: Caching images (29.7GB ram):  80%|████  | 33886/41999 [29:39<18:09, …".
+struct Drawing {
+  std::string_view name;
+  std::string_view done;
+  std::string_view total;
+  double elapsed = 0;  // seconds
+};
+
+/// "29:39", "1:02:03" → seconds.
+std::optional<double> elapsed_of(std::string_view text) {
+  double out = 0;
+  for (const std::string_view part : base::split(text, ':')) {
+    const auto number = number_of(part, 1'000'000);
+    if (!number) {
+      return std::nullopt;
+    }
+    out = out * 60 + static_cast<double>(*number);
+  }
+  return text.find(':') == text.npos ? std::nullopt : std::optional(out);
+}
+
+std::optional<Drawing> drawing_in(std::string_view line) {
+  const std::size_t less = line.find('<');
+  const std::size_t open = less == line.npos ? less : line.rfind(" [", less);
+  const std::size_t bar = open == line.npos ? open : line.rfind('|', open);
+  const std::size_t percent = bar == line.npos ? bar : line.substr(0, bar).find("%|");
+  const auto elapsed =
+      percent == line.npos ? std::nullopt : elapsed_of(line.substr(open + 2, less - open - 2));
+  const std::string_view count =
+      elapsed ? base::trim(line.substr(bar + 1, open - bar - 1)) : std::string_view();
+  const std::size_t slash = count.find('/');
+  if (slash == count.npos) {
+    return std::nullopt;
+  }
+  std::string_view name = line.substr(0, percent);
+  name = base::trim(name.substr(0, name.find_last_not_of("0123456789") + 1));
+  return Drawing{.name = name.ends_with(':') ? name.substr(0, name.size() - 1) : name,
+                 .done = count.substr(0, slash),
+                 .total = count.substr(slash + 1),
+                 .elapsed = *elapsed};
+}
+
+/// Numbers in the name of a bar change while it moves.
+std::string without_digits(std::string_view name) {
+  std::string out(name);
+  std::erase_if(out, [](char c) { return c >= '0' && c <= '9'; });
+  return out;
+}
+
+struct Bar {
+  std::optional<model::Rank> rank;
+  std::string name;
+  std::string done;
+  std::string total;
+  double elapsed = 0;
+  double moved = 0;  // elapsed time of its last move
+  int moves = 0;
+  bool drawn_after = false;  // after the first watchdog had ended a wait
+
+  void draw(const Drawing& drawing, bool after) {
+    if (drawing.elapsed < elapsed || drawing.total != total) {  // a new bar of the same name
+      moves = 0;
+      drawn_after = false;
+    }
+    if (drawing.done != done) {
+      moved = drawing.elapsed;
+      ++moves;
+    }
+    name = base::elide(drawing.name, kLongestBarName);
+    done = base::elide(drawing.done, 32);
+    total = base::elide(drawing.total, 32);
+    elapsed = drawing.elapsed;
+    drawn_after = drawn_after || after;
+  }
+};
+
+}  // namespace
+
+void read_progress_bars(std::string_view text, model::JobModel& job) {
+  if (text.find(kTimedOut) == text.npos || text.find("%|") == text.npos) {
+    return;
+  }
+  std::map<std::string, Bar> bars;
+  double waited = 0;  // the shortest wait that a watchdog ended
+  for (const std::string_view line : base::split(text, '\n')) {
+    if (line.find(kTimedOut) != line.npos) {
+      const auto ran = number_behind(line, " ran for ", std::int64_t{1} << 40U);
+      const double seconds = static_cast<double>(ran.value_or(0)) / 1000;
+      waited = waited > 0 ? std::min(waited, seconds) : seconds;
+    }
+    if (line.find("%|") == line.npos) {
+      continue;
+    }
+    for (const std::string_view part : base::split(line, '\r')) {
+      const model::LogLine told = model::read_log_line(part.substr(0, kLongestLogLine));
+      const auto drawing = drawing_in(told.text);
+      if (!drawing) {
+        continue;
+      }
+      const std::string key = without_digits(drawing->name);
+      if (bars.size() < kMostBars || bars.contains(key)) {
+        bars[key].rank = told.rank;
+        bars[key].draw(*drawing, waited > 0);
+      }
+    }
+  }
+  for (const auto& [key, bar] : bars) {
+    const bool was_stuck = bar.elapsed - bar.moved > waited / 2;
+    if (bar.moves > 1 && bar.drawn_after && bar.done != bar.total && !was_stuck) {
+      model::Fact fact{.rank = bar.rank, .pid = {}, .kind = "progress-bar", .fields = {}};
+      fact.fields["text"] = bar.name;
+      fact.fields["done"] = bar.done;
+      fact.fields["total"] = bar.total;
+      job.facts.push_back(std::move(fact));
+    }
+  }
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Progress bars of tqdm in the output of a job that a watchdog ended: a bar that moved during the
+// wait shows work of a process that did not wait.
+#pragma once
+
+#include <string_view>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::imports {
+
+/// Adds a fact progress-bar for each bar that is not at its end and moved until shortly before the
+/// watchdog of a rank ended the rank's wait. `text` still contains carriage returns and bars.
+void read_progress_bars(std::string_view text, model::JobModel& job);
+
+}  // namespace ddpdoctor::imports
