@@ -22,8 +22,9 @@ using model::Thread;
 /// and autograd's engine.
 bool releases_gil(const Frame& frame) {
   constexpr std::array<std::string_view, 9> kReleases = {
-      "gil_scoped_release", "AutoNoGIL",       "PyEval_SaveThread", "at::_ops::", "at::redispatch",
-      "Engine::execute",    "_ctypes_callproc", "ffi_call",          "PyMutex_Lock"};
+      "gil_scoped_release", "AutoNoGIL",      "PyEval_SaveThread",
+      "at::_ops::",         "at::redispatch", "Engine::execute",
+      "_ctypes_callproc",   "ffi_call",       "PyMutex_Lock"};
   return std::any_of(kReleases.begin(), kReleases.end(), [&frame](std::string_view part) {
     return frame.function.find(part) != std::string::npos;
   });
@@ -118,8 +119,7 @@ std::optional<GilInversion> between(const Thread& holder, const Thread& waiter) 
   const bool owned = is_owner(holder, waiter);
   const Frame* inside = frame_in_code_of(holder.frames[*taker], waiter, past_gil(waiter));
   if ((!told && !keeps_gil(holder, *taker)) || (owner_is_known(holder) && !owned) ||
-      (!owned && (inside == nullptr ||
-                  !may_hold_mutex(holder.frames[*taker], *inside, waiter)))) {
+      (!owned && (inside == nullptr || !may_hold_mutex(holder.frames[*taker], *inside, waiter)))) {
     return std::nullopt;
   }
   return GilInversion{.holder = &holder,
@@ -137,9 +137,9 @@ std::optional<GilInversion> gil_inversion(const model::Process& process) {
     const auto others = [&holder](const Thread& thread) {
       return &thread != &holder && may_have_gil(thread);
     };
-    if (!mutex_taker(holder) || (!holder.gil.value_or(false) &&
-                                 std::any_of(process.threads.begin(), process.threads.end(),
-                                             others))) {
+    if (!mutex_taker(holder) ||
+        (!holder.gil.value_or(false) &&
+         std::any_of(process.threads.begin(), process.threads.end(), others))) {
       continue;
     }
     for (const Thread& waiter : process.threads) {

@@ -14,9 +14,9 @@ struct GilInversion {
   const model::Thread* holder = nullptr;  // of the GIL
   const model::Thread* waiter = nullptr;  // for the GIL
   const model::Frame* taker = nullptr;    // the holder waits for the mutex of this function
-  const model::Frame* inside = nullptr;   // the waiter is in this function; null: the mutex names it
-  bool told = false;                      // a tool named the holder of the GIL
-  bool owned = false;                     // the mutex itself names the waiter as its owner
+  const model::Frame* inside = nullptr;  // the waiter is in this function; null: the mutex names it
+  bool told = false;                     // a tool named the holder of the GIL
+  bool owned = false;                    // the mutex itself names the waiter as its owner
 };
 
 /// Nothing if a third thread may hold the GIL, or the holder of the GIL may have released it.

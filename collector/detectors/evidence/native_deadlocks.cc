@@ -43,10 +43,9 @@ bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
 /// Of an allocator: any library calls it, and may be called by a hook in it.
 bool allocates(std::string_view name) {
   constexpr std::array<std::string_view, 16> kNames = {
-      "malloc",       "calloc",         "realloc",       "free",         "posix_memalign",
-      "memalign",     "aligned_alloc",  "operator new",  "operator delete", "madvise",
-      "mmap",         "munmap",         "__libc_malloc", "__libc_free",  "_int_malloc",
-      "_int_free"};
+      "malloc",        "calloc",       "realloc",         "free",     "posix_memalign", "memalign",
+      "aligned_alloc", "operator new", "operator delete", "madvise",  "mmap",           "munmap",
+      "__libc_malloc", "__libc_free",  "_int_malloc",     "_int_free"};
   return is_one_of(name, kNames) || name.starts_with("mi_malloc") || name.starts_with("mi_free") ||
          name.starts_with("_mi_malloc") || name.starts_with("je_") || name.starts_with("tc_") ||
          name.starts_with("_intercept_") || name.starts_with("__GI___libc_malloc") ||
@@ -60,11 +59,20 @@ bool is_signal(std::string_view function) {
 }
 
 bool calls_back(const Frame& frame) {
-  constexpr std::array<std::string_view, 14> kNames = {
-      "collect",         "gc_collect_main",      "collect_with_callback", "collect_generations",
-      "delete_garbage",  "_PyObject_GC_Alloc",   "gc_collect_generations", "_Py_RunGC",
-      "_PyGC_Collect",   "__run_exit_handlers",  "_dl_fini",              "__cxa_finalize",
-      "atexit_callfuncs", "call_ll_exitfuncs"};
+  constexpr std::array<std::string_view, 14> kNames = {"collect",
+                                                       "gc_collect_main",
+                                                       "collect_with_callback",
+                                                       "collect_generations",
+                                                       "delete_garbage",
+                                                       "_PyObject_GC_Alloc",
+                                                       "gc_collect_generations",
+                                                       "_Py_RunGC",
+                                                       "_PyGC_Collect",
+                                                       "__run_exit_handlers",
+                                                       "_dl_fini",
+                                                       "__cxa_finalize",
+                                                       "atexit_callfuncs",
+                                                       "call_ll_exitfuncs"};
   const std::string name = plain_function(frame.function);
   return frame.language == model::Language::kNative &&
          (is_signal(frame.function) || allocates(name) || is_one_of(name, kNames));
@@ -72,9 +80,9 @@ bool calls_back(const Frame& frame) {
 
 /// Frames of malloc have one lock (or one for each arena), whatever their names.
 bool has_lock_of(const Frame& taker, const Frame& outer) {
-  return is_same_code(taker, outer) || (allocates(plain_function(taker.function)) &&
-                                        allocates(plain_function(outer.function)) &&
-                                        taker.module == outer.module);
+  return is_same_code(taker, outer) ||
+         (allocates(plain_function(taker.function)) && allocates(plain_function(outer.function)) &&
+          taker.module == outer.module);
 }
 
 /// The mutex may be taken twice by one thread.
@@ -135,7 +143,7 @@ std::string reason(const Frame& through) {
                  name == "atexit_callfuncs" || name == "call_ll_exitfuncs"
              ? "an exit handler"
          : allocates(plain_function(through.function)) ? "a hook of " + name
-                           : "garbage collection";
+                                                       : "garbage collection";
 }
 
 /// "map_insert and cache_search": the two innermost functions that may hold the mutex.
@@ -167,12 +175,12 @@ Finding entered_twice(const graph::Examination& examination, const model::Proces
       "a thread of {} waits in {} for a mutex of {} that it {}holds already; {} re-entered it{}",
       process.rank ? who(only) : named(process.pid, "a process"), taker, library,
       found.owned ? "" : "probably ", reason(*found.through), and_who_waits(finding));
-  finding.fix =
-      is_signal(found.through->function)
-          ? "Set only a flag in the signal handler, and do its work in a loop or thread."
-          : fmt::format("Update {}, or switch off what calls it: {} runs while it holds its own "
-                        "mutex.",
-                        library, reason(*found.through));
+  finding.fix = is_signal(found.through->function)
+                    ? "Set only a flag in the signal handler, and do its work in a loop or thread."
+                    : fmt::format(
+                          "Update {}, or switch off what calls it: {} runs while it holds its own "
+                          "mutex.",
+                          library, reason(*found.through));
   return finding;
 }
 
@@ -190,8 +198,8 @@ Suspect side(const graph::Examination& examination, const model::Process& proces
              const Thread& thread, const Frame& taker, const Frame& inside, Confidence still) {
   Suspect suspect = suspect_in(examination, process, &thread);
   suspect.confidence = still;
-  suspect.note = fmt::format("{} waits for the mutex of {}", thread_name(thread),
-                             function_said(taker));
+  suspect.note =
+      fmt::format("{} waits for the mutex of {}", thread_name(thread), function_said(taker));
   suspect.evidence = fmt::format(
       "{} of process {} waits for a mutex in {} and is inside {}, whose mutex it probably holds",
       full_thread_name(thread), process.pid, function_said(taker), function_said(inside));
@@ -206,12 +214,13 @@ Finding crossed(const graph::Examination& examination, const model::Process& pro
       side(examination, process, one, mine, *frame_in_code_of(others, one, 0), still),
       side(examination, process, other, others, *frame_in_code_of(mine, other, 0), still)};
   Finding finding = accuse(examination, kKind, both);
-  finding.summary = fmt::format(
-      "{} and {} of {} wait for each other's mutexes ({} and {}){}", thread_name(one),
-      thread_name(other), process.rank ? who(both) : named(process.pid, "a process"),
-      function_said(mine), function_said(others), and_who_waits(finding));
-  finding.fix = "Take these mutexes in the same order everywhere; if both are in a library, update "
-                "it.";
+  finding.summary =
+      fmt::format("{} and {} of {} wait for each other's mutexes ({} and {}){}", thread_name(one),
+                  thread_name(other), process.rank ? who(both) : named(process.pid, "a process"),
+                  function_said(mine), function_said(others), and_who_waits(finding));
+  finding.fix =
+      "Take these mutexes in the same order everywhere; if both are in a library, update "
+      "it.";
   return finding;
 }
 
@@ -231,8 +240,8 @@ Findings native_deadlocks(const graph::Examination& examination, const model::Pr
   }
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     for (std::size_t k = i + 1; k < waiting.size(); ++k) {
-      if (alive(process) && cross(*waiting[i], *mutex_taker(*waiting[i]), *waiting[k],
-                                  *mutex_taker(*waiting[k]))) {
+      if (alive(process) &&
+          cross(*waiting[i], *mutex_taker(*waiting[i]), *waiting[k], *mutex_taker(*waiting[k]))) {
         return {crossed(examination, process, *waiting[i], *waiting[k], still)};
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// lock-deadlock from native frames alone: a thread waits for a mutex of a library that its own outer
-// frames are inside of, or two threads are each inside the library whose mutex the other wants.
+// lock-deadlock from native frames alone: a thread waits for a mutex of a library that its own
+// outer frames are inside of, or two threads are each inside the library whose mutex the other
+// wants.
 #pragma once
 
 #include "collector/detectors/finding.h"

@@ -18,9 +18,8 @@ using model::Frame;
 using std::string_view;
 
 bool contains_one_of(string_view text, std::span<const string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [text](string_view part) {
-    return text.find(part) != string_view::npos;
-  });
+  return std::any_of(parts.begin(), parts.end(),
+                     [text](string_view part) { return text.find(part) != string_view::npos; });
 }
 
 bool begins_with_one_of(string_view text, std::span<const string_view> parts) {
@@ -32,18 +31,18 @@ bool begins_with_one_of(string_view text, std::span<const string_view> parts) {
 /// (TensorFlow), jemalloc and Rust.
 bool locks(string_view function) {
   constexpr std::array<string_view, 17> kLocks = {
-      "lll_lock_wait",        "pthread_mutex_lock",    "pthread_mutex_timedlock",
-      "pthread_mutex_clock",  "pthread_rwlock_rdlock", "pthread_rwlock_wrlock",
-      "__psynch_mutexwait",   "mutex_firstfit_lock",   "gthread_mutex_lock",
-      "std::mutex::lock",     "mutex_lock_slow",       "absl::Mutex::Lock",
-      "gpr_mu_lock",          "nsync_mu_lock",         "recursive_mutex::lock",
-      "RawMutex::lock_slow",  "Mutex::lock_contended"};
+      "lll_lock_wait",       "pthread_mutex_lock",    "pthread_mutex_timedlock",
+      "pthread_mutex_clock", "pthread_rwlock_rdlock", "pthread_rwlock_wrlock",
+      "__psynch_mutexwait",  "mutex_firstfit_lock",   "gthread_mutex_lock",
+      "std::mutex::lock",    "mutex_lock_slow",       "absl::Mutex::Lock",
+      "gpr_mu_lock",         "nsync_mu_lock",         "recursive_mutex::lock",
+      "RawMutex::lock_slow", "Mutex::lock_contended"};
   return contains_one_of(function, kLocks);
 }
 
 /// A lock of Python's C interface that an extension takes; Python's own locks release the GIL.
 bool is_lock_of_extension(const model::Thread& thread, std::size_t at) {
-  constexpr std::array<string_view, 6> kPython = {"lock_", "rlock_", "acquire_timed",
+  constexpr std::array<string_view, 6> kPython = {"lock_",     "rlock_",  "acquire_timed",
                                                   "_PyImport", "import_", "PyThread_"};
   const auto& frames = thread.frames;
   while (at < frames.size() && frames[at].function.starts_with("PyThread_acquire_lock")) {
@@ -101,15 +100,14 @@ string_view folder_of(string_view file) {
 /// parts have nothing to do with each other.
 bool is_small_library(string_view module) {
   constexpr std::array<string_view, 14> kLarge = {
-      "libc.so",     "libc-2",   "libpthread", "ld-linux",   "ld-2",    "libpython", "python",
-      "libstdc++",   "libgcc_s", "libtorch",   "libc10",     "libffi",  "libdl",     "libm.so"};
+      "libc.so",   "libc-2",   "libpthread", "ld-linux", "ld-2",   "libpython", "python",
+      "libstdc++", "libgcc_s", "libtorch",   "libc10",   "libffi", "libdl",     "libm.so"};
   return module.find(".so") != module.npos && !begins_with_one_of(module, kLarge);
 }
 
 bool is_folder_of_library(string_view folder) {
-  constexpr std::array<string_view, 9> kSystem = {"sysdeps", "nptl",    "malloc", "Objects",
-                                                  "Python",  "Modules", "elf",    "Include",
-                                                  "libgcc"};
+  constexpr std::array<string_view, 9> kSystem = {"sysdeps", "nptl", "malloc",  "Objects", "Python",
+                                                  "Modules", "elf",  "Include", "libgcc"};
   return !folder.empty() && folder != "." && folder != ".." && !contains_one_of(folder, kSystem);
 }
 
@@ -162,9 +160,9 @@ std::optional<std::size_t> mutex_taker(const model::Thread& thread) {
     if (frame.language != model::Language::kNative) {
       return std::nullopt;
     }
-    const bool lock = locks(frame.function) ||
-                      (frame.function.starts_with("PyThread_acquire_lock") &&
-                       is_lock_of_extension(thread, i));
+    const bool lock =
+        locks(frame.function) ||
+        (frame.function.starts_with("PyThread_acquire_lock") && is_lock_of_extension(thread, i));
     locked = locked || lock;
     if (lock || surrounds_lock(frame.function)) {
       continue;
@@ -206,9 +204,9 @@ const Frame* frame_in_code_of(const Frame& taker, const model::Thread& thread, s
 
 bool is_of_python(const Frame& frame) {
   constexpr std::array<string_view, 12> kBeginnings = {
-      "Py",          "_Py",        "cfunction_",       "method_vectorcall", "t_bootstrap",
-      "thread_run",  "subtype_",   "builtin_",         "object_",           "slot_tp",
-      "call_function", "pythread_wrapper"};
+      "Py",          "_Py",        "cfunction_",    "method_vectorcall",
+      "t_bootstrap", "thread_run", "subtype_",      "builtin_",
+      "object_",     "slot_tp",    "call_function", "pythread_wrapper"};
   return frame.language == model::Language::kPython ||
          (begins_with_one_of(frame.function, kBeginnings) &&
           frame.function.find("::") == std::string::npos);

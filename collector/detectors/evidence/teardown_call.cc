@@ -52,9 +52,9 @@ std::optional<TeardownCall> teardown_call(const model::Process& process) {
       out.asker_call = asks;
     }
   }
-  const bool by_watchdog = out.call != nullptr &&
-                           (is_watchdog(*out.thread) ||
-                            (out.asker != nullptr && is_watchdog(*out.asker)));
+  const bool by_watchdog =
+      out.call != nullptr &&
+      (is_watchdog(*out.thread) || (out.asker != nullptr && is_watchdog(*out.asker)));
   return out.call == nullptr || by_watchdog ? std::nullopt : std::optional(out);
 }
 

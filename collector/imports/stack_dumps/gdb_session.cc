@@ -84,9 +84,9 @@ bool begins_thread_table(const Lines& lines) {
 
 std::optional<pid_t> process_named(std::string_view line) {
   const std::size_t at = line.rfind("process ");
-  if (at == std::string_view::npos || (!line.starts_with("Attaching to ") &&
-                                       !line.starts_with("Detaching from ") &&
-                                       !line.starts_with("[Inferior "))) {
+  if (at == std::string_view::npos ||
+      (!line.starts_with("Attaching to ") && !line.starts_with("Detaching from ") &&
+       !line.starts_with("[Inferior "))) {
     return std::nullopt;
   }
   std::string_view rest = line.substr(at + 8);

@@ -39,8 +39,7 @@ std::optional<LldbHeading> lldb_heading(std::string_view line) {
   if (!number || !(line.empty() || line.starts_with(',') || line.starts_with(':'))) {
     return std::nullopt;
   }
-  LldbHeading out{
-      .number = *number, .tid = 0, .name = between(line, "name = '", "'").value_or("")};
+  LldbHeading out{.number = *number, .tid = 0, .name = between(line, "name = '", "'").value_or("")};
   if (const std::size_t at = line.find("tid = "); at != line.npos) {
     std::string_view rest = line.substr(at + 6);
     const auto hexadecimal = hex_of(rest.substr(0, rest.find_first_of(", ")));
@@ -111,7 +110,7 @@ std::optional<pid_t> stopped_process(std::string_view line) {
   }
   const auto pid = take_number(line, kMaxPid);
   return pid && *pid > 0 && line.starts_with(" stopped") ? std::optional(static_cast<pid_t>(*pid))
-                                                          : std::nullopt;
+                                                         : std::nullopt;
 }
 
 /// A thread with its first frame below it.
@@ -192,10 +191,9 @@ class LldbReading {
     const bool main = heading.number == 1;
     const pid_t tid = heading.tid == 0 && main ? dump_.process.pid : heading.tid;
     const std::string number = fmt::format("#{}", heading.number);
-    const std::string name =
-        tid != 0 || main         ? std::string(heading.name)
-        : heading.name.empty() ? number
-                               : fmt::format("{} {}", heading.name, number);
+    const std::string name = tid != 0 || main       ? std::string(heading.name)
+                             : heading.name.empty() ? number
+                                                    : fmt::format("{} {}", heading.name, number);
     model::Thread* const added = add_thread(dump_, tid, name);
     indices_[heading.number] = dump_.process.threads.size() - 1;
     return added;

@@ -11,7 +11,8 @@ namespace {
 
 using namespace ddpdoctor::tests;
 
-const std::string kMutex = "native:__lll_lock_wait@libc.so.6 | native:pthread_mutex_lock@libc.so.6 | ";
+const std::string kMutex =
+    "native:__lll_lock_wait@libc.so.6 | native:pthread_mutex_lock@libc.so.6 | ";
 const std::string kGil =
     "native:pthread_cond_timedwait@libc.so.6 | native:take_gil@python3.11 | "
     "native:PyGILState_Ensure@python3.11 | ";
@@ -46,10 +47,11 @@ TEST(NativeLocks, NamesOfFunctions) {
 
 TEST(NativeLocks, TheGilAndAMutexOfOneClassInOppositeOrder) {
   const std::string frees =
-      kMutex + "native:pool::Blocks::release(int)@libpool.so | native:tensor_dealloc@ext.so" + kEval +
-      "7";
-  const std::string takes = kGil + "native:pool::trace()@ext.so | "
-                                   "native:pool::Blocks::take(int)@libpool.so | native:start_thread";
+      kMutex + "native:pool::Blocks::release(int)@libpool.so | native:tensor_dealloc@ext.so" +
+      kEval + "7";
+  const std::string takes = kGil +
+                            "native:pool::trace()@ext.so | "
+                            "native:pool::Blocks::take(int)@libpool.so | native:start_thread";
   const auto findings = between("gil-deadlock", frees, takes);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
@@ -77,16 +79,21 @@ TEST(NativeLocks, ACallThatReleasedTheGilIsNotItsHolder) {
 }
 
 TEST(NativeLocks, TheLoadersLockAndALibraryOfC) {
-  const auto loader = between(
-      "gil-deadlock",
-      kMutex + "native:dl_iterate_phdr@libc.so.6 | native:_Unwind_Find_FDE@libgcc_s.so.1 | "
-               "native:array_subtract@_multiarray.so" + kEval + "7",
-      kGil + "native:closure_fcn@_ctypes.so | native:dl_iterate_phdr@libc.so.6 | "
-             "native:ffi_call@libffi.so | native:_ctypes_callproc@_ctypes.so" + kEval + "9");
+  const auto loader =
+      between("gil-deadlock",
+              kMutex +
+                  "native:dl_iterate_phdr@libc.so.6 | native:_Unwind_Find_FDE@libgcc_s.so.1 | "
+                  "native:array_subtract@_multiarray.so" +
+                  kEval + "7",
+              kGil +
+                  "native:closure_fcn@_ctypes.so | native:dl_iterate_phdr@libc.so.6 | "
+                  "native:ffi_call@libffi.so | native:_ctypes_callproc@_ctypes.so" +
+                  kEval + "9");
   ASSERT_EQ(loader.size(), 1U);
   EXPECT_EQ(loader[0].locations.at(1).line, 9);
-  const std::string reads = kMutex + "native:H5TS_mutex_lock@libhdf5.so.200 | "
-                                     "native:H5Dread@libhdf5.so.200 | native:__pyx_pw_read@_proxy.so" +
+  const std::string reads = kMutex +
+                            "native:H5TS_mutex_lock@libhdf5.so.200 | "
+                            "native:H5Dread@libhdf5.so.200 | native:__pyx_pw_read@_proxy.so" +
                             kEval + "7";
   EXPECT_EQ(between("gil-deadlock", reads,
                     kGil + "native:__pyx_f_err@_errors.so | native:H5E_walk@libhdf5.so.200 | "
@@ -120,7 +127,8 @@ TEST(NativeLocks, AThreadThatAHookBringsBackIntoALibraryWaitsForItself) {
   for (const std::string through :
        {"native:_intercept_madvise@libpal.so | native:mi_malloc@app", "native:free@libhooks.so",
         "native:<signal handler called>", "native:gc_collect_main@python3.11"}) {
-    const auto findings = asked("lock-deadlock", job().ranks(1).stack(0, reentered(through)).build());
+    const auto findings =
+        asked("lock-deadlock", job().ranks(1).stack(0, reentered(through)).build());
     ASSERT_EQ(findings.size(), 1U) << through;
     EXPECT_NE(findings[0].summary.find("probably holds"), std::string::npos);
     EXPECT_NE(findings[0].summary.find("fab_notify"), std::string::npos);
@@ -136,9 +144,10 @@ TEST(NativeLocks, MallocInASignalHandlerThatInterruptedMalloc) {
     return asked("lock-deadlock",
                  job()
                      .ranks(1)
-                     .stack(0, "native:__lll_lock_wait_private@libc.so.6 | native:malloc@libc.so.6 | "
-                               "native:on_signal@app | native:<signal handler called> | native:" +
-                                   interrupted + "@libc.so.6 | native:main@app")
+                     .stack(0,
+                            "native:__lll_lock_wait_private@libc.so.6 | native:malloc@libc.so.6 | "
+                            "native:on_signal@app | native:<signal handler called> | native:" +
+                                interrupted + "@libc.so.6 | native:main@app")
                      .build());
   };
   EXPECT_EQ(told("_int_free").size(), 1U);
@@ -155,7 +164,8 @@ TEST(NativeLocks, AnotherThreadInTheLibraryMayHoldTheMutex) {
 
 TEST(NativeLocks, TwoThreadsInsideEachOthersLibraries) {
   const std::string one = kMutex + "native:H5Dread@libhdf5.so | native:nc_fill@libnetcdf.so | ";
-  const std::string other = kMutex + "native:nc_open@libnetcdf.so | native:H5Literate@libhdf5.so | ";
+  const std::string other =
+      kMutex + "native:nc_open@libnetcdf.so | native:H5Literate@libhdf5.so | ";
   EXPECT_EQ(between("lock-deadlock", one + "native:run@app", other + "native:run@app").size(), 1U);
   EXPECT_TRUE(
       between("lock-deadlock", one + "native:run@app", kMutex + "native:nc_open@libnetcdf.so")
@@ -165,9 +175,11 @@ TEST(NativeLocks, TwoThreadsInsideEachOthersLibraries) {
 TEST(NativeLocks, TheEndOfACommunicatorThatDoesNotReturn) {
   const std::string waits =
       "native:syscall@libc.so.6 | native:c10d::ProcessGroupNCCL::waitForFutureOrTimeout@libtorch.so"
-      " | native:c10d::ProcessGroupNCCL::abort()@libtorch.so" + kEval + "7";
+      " | native:c10d::ProcessGroupNCCL::abort()@libtorch.so" +
+      kEval + "7";
   const std::string aborts =
-      "native:usleep@libc.so.6 | native:commReclaim@libnccl.so.2 | native:pncclCommAbort@libnccl.so.2";
+      "native:usleep@libc.so.6 | native:commReclaim@libnccl.so.2 | "
+      "native:pncclCommAbort@libnccl.so.2";
   const auto findings = between("exit-hang", waits, aborts);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_NE(findings[0].summary.find("pncclCommAbort"), std::string::npos);

@@ -16,7 +16,8 @@ const std::string kTwoThreads =
     "52      lowlevellock.c: No such file or directory.\n"
     "(gdb) bt\n"
     "#0  0x00007f01 in __lll_lock_wait () from /lib/libpthread.so.0\n"
-    "#1  0x00007f02 in __GI___pthread_mutex_lock (mutex=0x7e98) at ../nptl/pthread_mutex_lock.c:80\n"
+    "#1  0x00007f02 in __GI___pthread_mutex_lock (mutex=0x7e98) at "
+    "../nptl/pthread_mutex_lock.c:80\n"
     "#2  0x00007f03 in store::Table::get(int) () from /opt/libstore.so\n";
 
 const std::string kSecond =
@@ -43,9 +44,10 @@ TEST(GdbSession, ThreadsSelectedOneAfterTheOtherAreOfOneProcess) {
 }
 
 TEST(GdbSession, AFrameShownAloneIsNoPartOfTheStack) {
-  const auto job = read_dump(kTwoThreads +
-                             "(gdb) f 1\n#1  0x00007f02 in __GI___pthread_mutex_lock (mutex=0x7e98) "
-                             "at ../nptl/pthread_mutex_lock.c:80\n80      in ../nptl/x.c\n");
+  const auto job =
+      read_dump(kTwoThreads +
+                "(gdb) f 1\n#1  0x00007f02 in __GI___pthread_mutex_lock (mutex=0x7e98) "
+                "at ../nptl/pthread_mutex_lock.c:80\n80      in ../nptl/x.c\n");
   EXPECT_EQ(only(job).threads.at(0).frames.size(), 3U);
 }
 
@@ -83,11 +85,15 @@ TEST(GdbSession, PyBtShowsWhoWaitsForTheGil) {
 std::string parent_and_child(const std::string& pointer, const std::string& of_child) {
   return "Attaching to program: /usr/bin/python3.8, process 71\n"
          "  Id   Target Id         Frame\n"
-         "* 1    Thread " + pointer + " (LWP 71) \"\" poll () at poll.c:29\n"
+         "* 1    Thread " +
+         pointer +
+         " (LWP 71) \"\" poll () at poll.c:29\n"
          "  2    Thread 0x7f2cfd9e7700 (LWP 75) \"\" poll () at poll.c:29\n\n"
          "Attaching to process 91\n(gdb) info threads\n"
          "  Id   Target Id         Frame\n"
-         "* 1    Thread " + of_child + " (LWP 91) \"\" __lll_lock_wait () at lowlevellock.S:135\n"
+         "* 1    Thread " +
+         of_child +
+         " (LWP 91) \"\" __lll_lock_wait () at lowlevellock.S:135\n"
          "(gdb) bt\n#0  __lll_lock_wait () at lowlevellock.S:135\n"
          "#1  0x00007f02 in store_open () from /opt/libstore.so\n";
 }

@@ -40,7 +40,8 @@ TEST(Lldb, KnowsTheProcessAndTheNumbersOfTheSystem) {
       "(lldb) process attach --pid 71\nProcess 71 stopped\n"
       "* thread #1, name = 'python', stop reason = signal SIGSTOP\n"
       "    frame #0: 0x00007fb0b7f0792d libc.so.6`syscall + 29\nlibc.so.6`syscall:\n"
-      "->  0x7fb0b7f0792d <+29>: cmpq $-0xfff, %rax\n(lldb) bt all\n" + kThreads);
+      "->  0x7fb0b7f0792d <+29>: cmpq $-0xfff, %rax\n(lldb) bt all\n" +
+      kThreads);
   EXPECT_EQ(only(job).pid, 71);
   EXPECT_EQ(only(job).threads.at(0).tid, 71);
   EXPECT_EQ(only(job).threads.at(0).frames.size(), 3U);
@@ -51,8 +52,7 @@ TEST(Lldb, KnowsTheProcessAndTheNumbersOfTheSystem) {
 }
 
 TEST(Lldb, TwoProcessesInOneTextAreTwo) {
-  const auto job =
-      read_dump("Process 71 stopped\n" + kThreads + "Process 72 stopped\n" + kThreads);
+  const auto job = read_dump("Process 71 stopped\n" + kThreads + "Process 72 stopped\n" + kThreads);
   EXPECT_EQ(model::latest(job)->processes.size(), 2U);
 }
 
