@@ -10,9 +10,11 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/holdup.h"
 #include "collector/detectors/evidence/launcher_exit.h"
+#include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/teardown_call.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/servers.h"
 #include "collector/graph/working.h"
@@ -24,6 +26,7 @@ namespace {
 using enum graph::Activity;
 
 constexpr std::string_view kKind = "exit-hang";
+constexpr std::string_view kEndsCommunicator = "ends a communicator";
 
 /// Some rank still trains: then the rank that left too early is the cause, and other detectors
 /// report it.
@@ -72,6 +75,51 @@ bool at_work(const model::JobModel& job, const Suspect& suspect) {
           graph::its_server_works(job, *suspect.process, *suspect.thread));
 }
 
+/// The end of a communicator has no peer to wait for, or a long time in it is a defect.
+std::optional<Suspect> ends_communicator(const graph::Examination& examination,
+                                         const graph::Standing& standing, Confidence still) {
+  const bool running = standing.process != nullptr && alive(*standing.process);
+  const auto call = running ? teardown_call(*standing.process) : std::nullopt;
+  if (!call) {
+    return std::nullopt;
+  }
+  const model::Thread* asker = call->asker == nullptr ? call->thread : call->asker;
+  Suspect suspect = suspect_in(examination, *standing.process, asker);
+  suspect.rank = standing.rank;
+  suspect.confidence = still;
+  suspect.deed = kEndsCommunicator;
+  suspect.note =
+      fmt::format("rank {} waits here for {}", standing.rank, function_said(*call->call));
+  suspect.evidence =
+      fmt::format("{} is in {}", full_thread_name(*call->thread), function_said(*call->call));
+  if (call->asker != nullptr) {
+    suspect.evidence += fmt::format("; {} waits in {} for it", full_thread_name(*call->asker),
+                                    function_said(*call->asker_call));
+  }
+  return suspect;
+}
+
+Finding ended_communicator(const graph::Examination& examination,
+                           const std::vector<Suspect>& there) {
+  Finding finding = accuse(examination, kKind, there);
+  const auto call = teardown_call(*there.front().process);
+  if (finding.locations.empty()) {
+    finding.locations.push_back(
+        {.rank = there.front().rank,
+         .ranks = {},
+         .file = call->call->file,
+         .line = call->call->line,
+         .function = call->call->function,
+         .note = fmt::format("{} is here", full_thread_name(*call->thread))});
+  }
+  finding.summary = fmt::format("{} {} still in {}, which ends a communicator", who(there),
+                                is_or_are(finding.culprits), function_said(*call->call));
+  finding.fix =
+      "Capture the stacks again after 10 s. If the call is still there, update NCCL, or end the "
+      "process with os._exit() once its results are written.";
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
   if (still && examination.standings.empty()) {
@@ -90,10 +138,16 @@ Findings detect(const graph::Examination& examination) {
         suspect->confidence = Confidence::kPossible;
       }
       suspects.push_back(std::move(*suspect));
+    } else if (auto ends = ends_communicator(examination, standing, *still)) {
+      suspects.push_back(std::move(*ends));
     }
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
+    if (there.front().deed == kEndsCommunicator) {
+      findings.push_back(ended_communicator(examination, there));
+      continue;
+    }
     Finding finding = accuse(examination, kKind, there);
     const auto held = holdup_of(examination, *there.front().rank);
     finding.summary = fmt::format("{} {} finished but {} not exit; waiting for {}", who(there),
@@ -118,7 +172,8 @@ Why: Python ends a process only after all its non-daemon threads have ended and 
 destroy_process_group waits for peers.
 
 How ddpdoctor knows: the main thread is in threading._shutdown, in multiprocessing's exit function or in destroy_process_group, and no
-rank is training any more. Or all ranks have exited with status 0, and the program that started them is joining a thread or a child
+rank is training any more. Or a native thread is in ncclCommAbort, ncclCommDestroy or ncclCommFinalize, and torch's watchdog did not
+ask for it. Or all ranks have exited with status 0, and the program that started them is joining a thread or a child
 that does not exit, or is reading their output (`torchrun … | tee log`) while an idle process left behind by a rank holds it open.
 
 Fix:

@@ -8,6 +8,8 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/gil_holder.h"
+#include "collector/detectors/evidence/gil_inversion.h"
+#include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -136,14 +138,67 @@ std::optional<Suspect> sleeps_with_gil(const graph::Examination& examination,
   return suspect;
 }
 
+Suspect side_of(const graph::Examination& examination, const model::Process& process,
+                const model::Thread& thread, Confidence confidence, std::string note,
+                std::string evidence) {
+  Suspect suspect = suspect_in(examination, process, &thread);
+  suspect.confidence = confidence;
+  suspect.note = fmt::format("{} {}", named(thread), note);
+  suspect.evidence =
+      fmt::format("{} of process {} {}", named(thread), process.pid, std::move(evidence));
+  return suspect;
+}
+
+/// Each of two threads has what the other one wants: the GIL, and a native mutex.
+std::optional<Finding> inverted(const graph::Examination& examination,
+                                const model::Process& process) {
+  const auto sure = stuck(examination);
+  const auto found = sure && alive(process) ? gil_inversion(process) : std::nullopt;
+  if (!found) {
+    return std::nullopt;
+  }
+  const Confidence confidence = found->told && found->owned ? Confidence::kCertain : *sure;
+  const std::string taker = function_said(*found->taker);
+  const std::string inside =
+      found->inside == nullptr ? std::string("a native call") : function_said(*found->inside);
+  const std::vector<Suspect> both = {
+      side_of(examination, process, *found->holder, confidence,
+              fmt::format("waits here for a mutex, in {}", taker),
+              fmt::format("waits for a mutex in {}; {}", taker,
+                          found->told ? "the dump names it as the holder of the GIL"
+                                      : "Python called this code, and no frame shows that it "
+                                        "released the GIL")),
+      side_of(examination, process, *found->waiter, confidence,
+              fmt::format("waits here for the GIL, in {}", inside),
+              fmt::format("waits for the GIL inside {}; {}", inside,
+                          found->owned ? "the mutex names it as its owner"
+                                       : "it probably holds that mutex"))};
+  Finding finding = accuse(examination, kKind, both);
+  finding.summary = fmt::format(
+      "thread {} of {} {} the GIL and waits for a mutex in {}; thread {} {} it in {} and waits for "
+      "the GIL{}",
+      found->holder->tid, process.rank ? who(both) : detectors::named(process.pid, "a process"),
+      found->told ? "holds" : "probably holds", taker, found->waiter->tid,
+      found->owned ? "holds" : "probably holds", inside, and_who_waits(finding));
+  finding.fix = fmt::format(
+      "Release the GIL around {} (Py_BEGIN_ALLOW_THREADS, pybind11::gil_scoped_release), or do not "
+      "take it in {} while the mutex is held. If both are a library's code, update that library.",
+      taker, inside);
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
+  Findings findings;
   for (const model::Process* process : processes(examination.job)) {
+    if (auto finding = inverted(examination, *process)) {
+      findings.push_back(std::move(*finding));
+      continue;
+    }
     if (auto suspect = sleeps_with_gil(examination, *process)) {
       suspects.push_back(std::move(*suspect));
     }
   }
-  Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const Suspect& first = there.front();
@@ -176,7 +231,8 @@ end the wait needs the GIL first.
 
 How ddpdoctor knows: the interpreter names a thread of the process as GIL holder, that thread sleeps in a native call that does not
 wait for other ranks, and other threads sleep in take_gil. In a dump with native frames of all threads, the holder is the only
-Python thread that is not in take_gil.
+Python thread that is not in take_gil. Or one thread waits for a native mutex below a call from Python, and another one waits for the
+GIL inside code of the same class or library: the first has the GIL, the second probably the mutex.
 
 Fix:
     - library = ctypes.PyDLL("libupload.so")

@@ -10,6 +10,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/closed_locks.h"
+#include "collector/detectors/evidence/native_deadlocks.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/rpc_circle.h"
@@ -243,23 +244,6 @@ void add_circle(std::vector<std::vector<Suspect>>& all, std::vector<Suspect> cir
   same->insert(same->end() - 1, circle.begin(), circle.end());
 }
 
-/// The waiting function was not called: a signal ran it.
-void tell_interruption(const std::vector<Suspect>& circle, const Interruption& signal,
-                       Finding& finding) {
-  const model::CallSite interrupted = model::call_site(*signal.interrupted);
-  finding.summary = fmt::format(
-      "a signal handler of {} waits ({}) for a lock that is held by the code it interrupted "
-      "({}){}",
-      who(circle), place(circle.front().place), place(interrupted), and_who_waits(finding));
-  finding.locations.insert(
-      finding.locations.begin() + std::min<std::ptrdiff_t>(1, std::ssize(finding.locations)),
-      location(interrupted, finding.culprits,
-               "the signal interrupted this line, which held the lock"));
-  finding.fix =
-      "Set only a flag in the handler, and do its work in the loop or in a separate thread: a "
-      "handler runs between any two lines.";
-}
-
 Finding deadlock(const graph::Examination& examination, const std::vector<Suspect>& circle) {
   Finding finding = accuse(examination, kKind, circle);
   const std::string second =
@@ -332,6 +316,18 @@ std::optional<Finding> waits_for_calls(const graph::Examination& examination) {
   return finding;
 }
 
+void add_other_deadlock(const graph::Examination& examination, const model::Process& process,
+                        Findings& findings) {
+  const auto sure = stuck(examination);
+  if (auto inside = waits_inside(examination, process)) {
+    findings.push_back(std::move(*inside));
+  } else if (sure) {
+    for (Finding& finding : native_deadlocks(examination, process, *sure)) {
+      findings.push_back(std::move(finding));
+    }
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
   if (auto calls = waits_for_calls(examination)) {
@@ -361,9 +357,7 @@ Findings detect(const graph::Examination& examination) {
     if (!circle.empty()) {
       findings.push_back(deadlock(examination, circle));
     } else if (!told.contains(process)) {
-      if (auto inside = waits_inside(examination, *process)) {
-        findings.push_back(std::move(*inside));
-      }
+      add_other_deadlock(examination, *process, findings);
     }
   }
   return findings;
@@ -385,6 +379,8 @@ thread A holds the lock and waits for something (room in a queue, an event, a re
 How ddpdoctor knows: the owners that are stored in the mutexes and RLocks form a cycle. Other Python locks store no owner; for them,
 the source around each line of the stacks shows which locks a thread has already taken. A context of yours around a lock (a class with `__enter__`, a
 `@contextmanager`) is followed to the lock object. Where names do not show it, it is possible if two threads alone hold locks.
+Of native mutexes: the frames further out are in the library that waits, and a hook of malloc, a signal handler, garbage collection or
+an exit handler called it again; or two threads are each in the library whose mutex the other one wants.
 
 Fix: take the locks in one order in all threads.
       def export():

@@ -115,6 +115,16 @@ bool is_interpreter_function(std::string_view function) {
          function == "Py_RunMain" || function == "Py_BytesMain";
 }
 
+/// Of libc, the C++ library or the interpreter: their sources have short names in a build with
+/// symbols ("lowlevellock.c", "thread.cc"), as a user's own may have.
+bool is_runtime_function(std::string_view function) {
+  constexpr std::array<std::string_view, 11> kBeginnings = {
+      "__",    "std::",      "pthread_", "futex_",     "do_futex_wait", "start_thread",
+      "clone", "pybind11::", "_Py",      "PyGILState", "take_gil"};
+  return std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                     [function](std::string_view begin) { return function.starts_with(begin); });
+}
+
 /// Frames of the user's code in a program without Python, which are those outside MPI: an MPI built
 /// by the user has sources of its own.
 std::vector<const Frame*> compiled_frames(const Thread& thread) {
@@ -129,7 +139,8 @@ std::vector<const Frame*> compiled_frames(const Thread& thread) {
     }
     if (is_mpi_function(frame.function)) {
       out.clear();
-    } else if (!frame.file.empty() && frame.function != "_start" && is_user_file(frame.file)) {
+    } else if (!frame.file.empty() && frame.function != "_start" &&
+               !is_runtime_function(frame.function) && is_user_file(frame.file)) {
       out.push_back(&frame);
     }
   }

@@ -2,9 +2,13 @@
 #include "collector/detectors/evidence/signal_handlers.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/expressions.h"
@@ -62,6 +66,22 @@ std::optional<Interruption> interruption(const model::JobModel& job, const model
     }
   }
   return std::nullopt;
+}
+
+void tell_interruption(const std::vector<Suspect>& waiting, const Interruption& signal,
+                       Finding& finding) {
+  const model::CallSite interrupted = model::call_site(*signal.interrupted);
+  finding.summary = fmt::format(
+      "a signal handler of {} waits ({}) for a lock that is held by the code it interrupted "
+      "({}){}",
+      who(waiting), place(waiting.front().place), place(interrupted), and_who_waits(finding));
+  finding.locations.insert(
+      finding.locations.begin() + std::min<std::ptrdiff_t>(1, std::ssize(finding.locations)),
+      location(interrupted, finding.culprits,
+               "the signal interrupted this line, which held the lock"));
+  finding.fix =
+      "Set only a flag in the handler, and do its work in the loop or in a separate thread: a "
+      "handler runs between any two lines.";
 }
 
 }  // namespace ddpdoctor::detectors

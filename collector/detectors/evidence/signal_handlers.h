@@ -3,8 +3,10 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
-#include "collector/model/job_model.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/finding.h"
 
 namespace ddpdoctor::detectors {
 
@@ -17,5 +19,10 @@ struct Interruption {
 /// The innermost interruption of the thread: a user function registered by a `signal.signal(…)` in
 /// the sources, above a line that does not call it.
 std::optional<Interruption> interruption(const model::JobModel& job, const model::Thread& thread);
+
+/// The waiting function was not called: a signal ran it. Changes the finding about its thread, the
+/// only one of `waiting`.
+void tell_interruption(const std::vector<Suspect>& waiting, const Interruption& signal,
+                       Finding& finding);
 
 }  // namespace ddpdoctor::detectors

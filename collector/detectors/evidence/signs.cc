@@ -188,8 +188,9 @@ bool waits_for_gil(const Thread& thread) {
     if (frame.language == Language::kPython) {
       return false;
     }
-    constexpr std::array<std::string_view, 4> kTakers = {
-        "take_gil", "PyEval_RestoreThread", "PyGILState_Ensure", "PyEval_AcquireThread"};
+    constexpr std::array<std::string_view, 6> kTakers = {
+        "take_gil",           "PyEval_RestoreThread", "PyGILState_Ensure", "PyEval_AcquireThread",
+        "PyEval_AcquireLock", "_PyThreadState_Attach"};
     if (has_any_part(frame.function, kTakers)) {
       return true;
     }

@@ -130,8 +130,9 @@ std::string thread_name(const model::Thread& thread) {
 }
 
 std::string full_thread_name(const model::Thread& thread) {
-  return thread.tid > 0 ? fmt::format("thread {} ({})", thread.tid, thread.name)
-                        : thread_name(thread);
+  return thread.tid > 0 && !thread.name.empty()
+             ? fmt::format("thread {} ({})", thread.tid, thread.name)
+             : thread_name(thread);
 }
 
 std::string call_name(const model::JobModel& job, std::string_view operation,

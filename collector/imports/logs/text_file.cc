@@ -52,9 +52,10 @@ struct Tool {
   bool (*read)(Lines& lines, std::vector<StackDump>& out);
 };
 
-constexpr std::array<Tool, 5> kTools = {{{"py-spy", read_py_spy},
+constexpr std::array<Tool, 6> kTools = {{{"py-spy", read_py_spy},
                                          {"pystack", read_pystack},
                                          {"gdb", read_gdb},
+                                         {"lldb", read_lldb},
                                          {"eu-stack", read_eu_stack},
                                          {"faulthandler", read_faulthandler}}};
 

@@ -18,6 +18,7 @@ bool is_py_spy(std::string_view head, std::string_view path);
 bool is_py_spy_json(std::string_view head, std::string_view path);
 bool is_pystack(std::string_view head, std::string_view path);
 bool is_gdb(std::string_view head, std::string_view path);
+bool is_lldb(std::string_view head, std::string_view path);
 bool is_eu_stack(std::string_view head, std::string_view path);
 bool is_faulthandler(std::string_view head, std::string_view path);
 /// Output of a job: tracebacks, rank prefixes, messages of torch and NCCL.

@@ -122,6 +122,10 @@ bool is_gdb(std::string_view head, std::string_view) {
   });
 }
 
+bool is_lldb(std::string_view head, std::string_view) {
+  return printable(head) && is_lldb_backtrace(head);
+}
+
 bool is_eu_stack(std::string_view head, std::string_view) {
   return any_line(head, [](std::string_view line) {
     return line.starts_with("PID ") && (line.find(" - process") != std::string_view::npos ||

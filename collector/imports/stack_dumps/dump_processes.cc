@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/imports/stack_dumps/dump_forks.h"
 #include "collector/imports/stack_dumps/dump_identity.h"
 #include "collector/imports/stack_dumps/process_titles.h"
 #include "collector/model/progress.h"
@@ -324,6 +325,7 @@ model::Role role_in_dump(const model::Process& process) {
 model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path,
                              std::string_view tool) {
   model::JobModel job;
+  relate_forks(dumps, job);
   double interval = 0;
   give_roles(dumps);
   for (StackDump& dump : dumps) {

@@ -32,6 +32,12 @@ bool read_gdb(Lines& lines, std::vector<StackDump>& out);
 /// gdb's `bt` of one thread, without a heading.
 bool is_bare_backtrace(std::string_view head);
 
+/// lldb's `thread backtrace all` (`bt all`) and `bt`.
+bool read_lldb(Lines& lines, std::vector<StackDump>& out);
+
+/// A thread of lldb with its first frame.
+bool is_lldb_backtrace(std::string_view head);
+
 /// `eu-stack -p PID`, also with -s, -m, -i, -b.
 bool read_eu_stack(Lines& lines, std::vector<StackDump>& out);
 

@@ -50,8 +50,9 @@ class Lines {
 
 /// One process in one snapshot of one tool.
 struct StackDump {
-  model::Process process;       // pid 0: the tool does not show it
-  std::string identity;         // what is the same when a process without a pid is dumped again
+  model::Process process;  // pid 0: the tool does not show it
+  std::string identity;    // what is the same when a process without a pid is dumped again
+  std::optional<std::uint64_t> main_pointer;  // pthread_t of the main thread; fork copies it
   std::optional<double> after;  // seconds without progress after which a faulthandler timer fired
   std::map<std::string, std::map<int, std::string>> sources;
 };

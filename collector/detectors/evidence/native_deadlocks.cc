@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// A library does not call itself again by an allocation: only a hook around malloc or madvise, a
+// signal handler, the garbage collector or an exit handler brings a thread back into it.
+#include "collector/detectors/evidence/native_deadlocks.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/evidence/native_locks.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using model::Frame;
+using model::Thread;
+
+constexpr std::string_view kKind = "lock-deadlock";
+
+/// A thread that waits for a mutex in `taker`, and was inside `outer`, of the same library, when
+/// `through` called it back.
+struct Reentry {
+  const Frame* taker = nullptr;
+  const Frame* through = nullptr;
+  const Frame* outer = nullptr;
+  bool owned = false;  // the mutex names the thread itself
+};
+
+bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Of an allocator: any library calls it, and may be called by a hook in it.
+bool allocates(std::string_view name) {
+  constexpr std::array<std::string_view, 16> kNames = {
+      "malloc",        "calloc",       "realloc",         "free",     "posix_memalign", "memalign",
+      "aligned_alloc", "operator new", "operator delete", "madvise",  "mmap",           "munmap",
+      "__libc_malloc", "__libc_free",  "_int_malloc",     "_int_free"};
+  return is_one_of(name, kNames) || name.starts_with("mi_malloc") || name.starts_with("mi_free") ||
+         name.starts_with("_mi_malloc") || name.starts_with("je_") || name.starts_with("tc_") ||
+         name.starts_with("_intercept_") || name.starts_with("__GI___libc_malloc") ||
+         name.starts_with("__GI___libc_free");
+}
+
+/// "<signal handler called>" of gdb, and the function to which a handler returns.
+bool is_signal(std::string_view function) {
+  return function == "<signal handler called>" || function == "__restore_rt" ||
+         function == "_sigtramp";
+}
+
+bool calls_back(const Frame& frame) {
+  constexpr std::array<std::string_view, 14> kNames = {"collect",
+                                                       "gc_collect_main",
+                                                       "collect_with_callback",
+                                                       "collect_generations",
+                                                       "delete_garbage",
+                                                       "_PyObject_GC_Alloc",
+                                                       "gc_collect_generations",
+                                                       "_Py_RunGC",
+                                                       "_PyGC_Collect",
+                                                       "__run_exit_handlers",
+                                                       "_dl_fini",
+                                                       "__cxa_finalize",
+                                                       "atexit_callfuncs",
+                                                       "call_ll_exitfuncs"};
+  const std::string name = plain_function(frame.function);
+  return frame.language == model::Language::kNative &&
+         (is_signal(frame.function) || allocates(name) || is_one_of(name, kNames));
+}
+
+/// Frames of malloc have one lock (or one for each arena), whatever their names.
+bool has_lock_of(const Frame& taker, const Frame& outer) {
+  return is_same_code(taker, outer) ||
+         (allocates(plain_function(taker.function)) && allocates(plain_function(outer.function)) &&
+          taker.module == outer.module);
+}
+
+/// The mutex may be taken twice by one thread.
+bool is_recursive(const Thread& thread, std::size_t taker) {
+  const auto recursive = [](const Frame& frame) {
+    return frame.function.find("recursive") != std::string::npos ||
+           frame.function.find("RLock") != std::string::npos;
+  };
+  const auto end = thread.frames.begin() + static_cast<std::ptrdiff_t>(taker) + 1;
+  return std::any_of(thread.frames.begin(), end, recursive);
+}
+
+/// Another thread is inside that code, too, and may be the one that holds the mutex.
+bool held_elsewhere(const model::Process& process, const Thread& thread, const Frame& taker) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [&](const Thread& other) {
+    const auto waits = &other == &thread ? std::nullopt : mutex_taker(other);
+    return &other != &thread && !waits && frame_in_code_of(taker, other, 0) != nullptr;
+  });
+}
+
+std::optional<Reentry> reentry(const model::Process& process, const Thread& thread) {
+  const auto taker = mutex_taker(thread);
+  if (!taker || is_recursive(thread, *taker)) {
+    return std::nullopt;
+  }
+  const Frame& takes = thread.frames[*taker];
+  const model::WaitsOn* mutex = waits_on(thread, "mutex");
+  const auto owner = mutex == nullptr ? std::nullopt : target_thread(*mutex);
+  const Frame* through = nullptr;
+  bool left = false;  // the library was left between its two frames
+  for (std::size_t i = *taker + 1; i < thread.frames.size(); ++i) {
+    const Frame& frame = thread.frames[i];
+    const bool same = has_lock_of(takes, frame);
+    if (through != nullptr && left && same) {
+      const bool owned = owner && *owner == thread.tid;
+      if (!owned && (owner || held_elsewhere(process, thread, takes))) {
+        return std::nullopt;
+      }
+      return Reentry{.taker = &takes, .through = through, .outer = &frame, .owned = owned};
+    }
+    left = left || is_signal(frame.function) || !same;
+    // A signal, a collection and an exit say more than the allocation that they interrupt.
+    const bool more = through != nullptr && allocates(plain_function(through->function)) &&
+                      !allocates(plain_function(frame.function));
+    through = calls_back(frame) && (through == nullptr || more) ? &frame : through;
+  }
+  return std::nullopt;
+}
+
+std::string reason(const Frame& through) {
+  std::string name = plain_function(through.function);
+  if (is_signal(through.function)) {
+    return "a signal handler";
+  }
+  constexpr std::string_view kHook = "_intercept_";  // of Open MPI
+  name.erase(0, name.starts_with(kHook) ? kHook.size() : 0);
+  return name == "_dl_fini" || name == "__run_exit_handlers" || name == "__cxa_finalize" ||
+                 name == "atexit_callfuncs" || name == "call_ll_exitfuncs"
+             ? "an exit handler"
+         : allocates(plain_function(through.function)) ? "a hook of " + name
+                                                       : "garbage collection";
+}
+
+/// "map_insert and cache_search": the two innermost functions that may hold the mutex.
+std::string inside_said(const Thread& thread, const Reentry& found) {
+  const auto next = static_cast<std::size_t>(found.outer - thread.frames.data()) + 1;
+  const Frame* caller = frame_in_code_of(*found.taker, thread, next);
+  return caller == nullptr
+             ? function_said(*found.outer)
+             : fmt::format("{} and {}", function_said(*found.outer), function_said(*caller));
+}
+
+Finding entered_twice(const graph::Examination& examination, const model::Process& process,
+                      const Thread& thread, const Reentry& found, Confidence confidence) {
+  Suspect suspect = suspect_in(examination, process, &thread);
+  suspect.confidence = confidence;
+  const std::string taker = function_said(*found.taker);
+  const std::string outer = function_said(*found.outer);
+  const std::string library = found.outer->module.empty() ? outer : found.outer->module;
+  suspect.note = fmt::format("{} waits here, in {}, for a mutex", thread_name(thread), taker);
+  suspect.evidence = fmt::format(
+      "{} of process {} was in {} when {} entered {} again through {}; {}",
+      full_thread_name(thread), process.pid, inside_said(thread, found), reason(*found.through),
+      library, taker,
+      found.owned ? "the mutex names this thread as its owner"
+                  : "no other thread is known to be in that code, so it probably holds the mutex");
+  const std::vector<Suspect> only = {suspect};
+  Finding finding = accuse(examination, kKind, only);
+  finding.summary = fmt::format(
+      "a thread of {} waits in {} for a mutex of {} that it {}holds already; {} re-entered it{}",
+      process.rank ? who(only) : named(process.pid, "a process"), taker, library,
+      found.owned ? "" : "probably ", reason(*found.through), and_who_waits(finding));
+  finding.fix = is_signal(found.through->function)
+                    ? "Set only a flag in the signal handler, and do its work in a loop or thread."
+                    : fmt::format(
+                          "Update {}, or switch off what calls it: {} runs while it holds its own "
+                          "mutex.",
+                          library, reason(*found.through));
+  return finding;
+}
+
+/// Each is inside the code whose mutex the other one wants.
+bool cross(const Thread& one, std::size_t taker_of_one, const Thread& other,
+           std::size_t taker_of_other) {
+  const Frame& mine = one.frames[taker_of_one];
+  const Frame& others = other.frames[taker_of_other];
+  return !is_same_code(mine, others) &&
+         frame_in_code_of(others, one, taker_of_one + 1) != nullptr &&
+         frame_in_code_of(mine, other, taker_of_other + 1) != nullptr;
+}
+
+Suspect side(const graph::Examination& examination, const model::Process& process,
+             const Thread& thread, const Frame& taker, const Frame& inside, Confidence still) {
+  Suspect suspect = suspect_in(examination, process, &thread);
+  suspect.confidence = still;
+  suspect.note =
+      fmt::format("{} waits for the mutex of {}", thread_name(thread), function_said(taker));
+  suspect.evidence = fmt::format(
+      "{} of process {} waits for a mutex in {} and is inside {}, whose mutex it probably holds",
+      full_thread_name(thread), process.pid, function_said(taker), function_said(inside));
+  return suspect;
+}
+
+Finding crossed(const graph::Examination& examination, const model::Process& process,
+                const Thread& one, const Thread& other, Confidence still) {
+  const Frame& mine = one.frames[*mutex_taker(one)];
+  const Frame& others = other.frames[*mutex_taker(other)];
+  const std::vector<Suspect> both = {
+      side(examination, process, one, mine, *frame_in_code_of(others, one, 0), still),
+      side(examination, process, other, others, *frame_in_code_of(mine, other, 0), still)};
+  Finding finding = accuse(examination, kKind, both);
+  finding.summary =
+      fmt::format("{} and {} of {} wait for each other's mutexes ({} and {}){}", thread_name(one),
+                  thread_name(other), process.rank ? who(both) : named(process.pid, "a process"),
+                  function_said(mine), function_said(others), and_who_waits(finding));
+  finding.fix =
+      "Take these mutexes in the same order everywhere; if both are in a library, update "
+      "it.";
+  return finding;
+}
+
+}  // namespace
+
+Findings native_deadlocks(const graph::Examination& examination, const model::Process& process,
+                          Confidence still) {
+  std::vector<const Thread*> waiting;
+  for (const Thread& thread : process.threads) {
+    if (const auto found = alive(process) ? reentry(process, thread) : std::nullopt) {
+      return {entered_twice(examination, process, thread, *found,
+                            found->owned ? Confidence::kCertain : still)};
+    }
+    if (mutex_taker(thread) && !waits_for_gil(thread)) {
+      waiting.push_back(&thread);
+    }
+  }
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    for (std::size_t k = i + 1; k < waiting.size(); ++k) {
+      if (alive(process) &&
+          cross(*waiting[i], *mutex_taker(*waiting[i]), *waiting[k], *mutex_taker(*waiting[k]))) {
+        return {crossed(examination, process, *waiting[i], *waiting[k], still)};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace ddpdoctor::detectors

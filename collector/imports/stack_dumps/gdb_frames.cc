@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/stack_dumps/gdb_frames.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "collector/imports/capture/parts.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::string_view kEval = "_PyEval_EvalFrame";
+
+/// The number of "#3  …"; nothing if the line is not a frame.
+std::optional<std::int64_t> frame_number(std::string_view line) {
+  line = base::trim(line);
+  const auto number = take_prefix(line, "#") ? take_number(line, 10'000'000) : std::nullopt;
+  return line.starts_with(' ') ? number : std::nullopt;
+}
+
+/// Where the arguments of a function begin: at the parenthesis after its name, not one inside the
+/// name.
+std::size_t arguments_at(std::string_view text) {
+  const std::size_t space = text.find(" (");
+  if (space != std::string_view::npos && !text.substr(space).starts_with(" (anonymous")) {
+    return space;
+  }
+  const std::size_t later = text.find(") (");
+  return later == std::string_view::npos ? text.size() : later + 1;
+}
+
+/// " at ../csrc/x.cpp:123" and " from /usr/lib/libc.so.6" after the arguments.
+void read_place(std::string_view text, model::Frame& frame) {
+  if (const std::size_t at = text.rfind(") at "); at != std::string_view::npos) {
+    const std::string_view place = text.substr(at + 5);
+    const std::size_t colon = place.rfind(':');
+    const auto number = colon == std::string_view::npos
+                            ? std::nullopt
+                            : number_of(place.substr(colon + 1), kMaxLine);
+    frame.file = number ? base::elide(place.substr(0, colon), kLongestName) : std::string();
+    frame.line = static_cast<int>(number.value_or(0));
+  } else if (const std::size_t from = text.rfind(" from "); from != std::string_view::npos) {
+    frame.module = base::elide(base::file_name(text.substr(from + 6)), kLongestName);
+  }
+}
+
+/// "#3  0x00007f26 in c10d::Work::wait(long) () from /usr/lib/libtorch_cpu.so".
+model::Frame native_frame(std::string_view line) {
+  line = base::trim(line);
+  take_prefix(line, "#");
+  take_number(line, 10'000'000);
+  line = base::trim(line);
+  model::Frame frame;
+  if (const auto address = hex_of(line.substr(0, line.find(' ')))) {
+    frame.address = *address;
+    line = base::trim(line.substr(std::min(line.find(' '), line.size())));
+    take_prefix(line, "in ");
+  }
+  frame.function = native_name(line.substr(0, arguments_at(line)));
+  read_place(line, frame);
+  return frame;
+}
+
+/// "… f=Frame 0x55, for file /app/train.py, line 12, in main (rank=3) …".
+std::optional<model::Frame> frame_in_arguments(std::string_view line) {
+  const auto file = between(line, ", for file ", ", line ");
+  const auto number = between(line, ", line ", ", in ");
+  const std::size_t in = line.find(", in ", line.find(", for file "));
+  const auto value = number ? number_of(*number, kMaxLine) : std::nullopt;
+  if (!file || !value || in == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view name = line.substr(in + 5);
+  model::Frame frame;
+  frame.language = model::Language::kPython;
+  frame.file = base::elide(*file, kLongestName);
+  frame.line = static_cast<int>(*value);
+  frame.function = base::elide(name.substr(0, name.find(" (")), kLongestName);
+  return frame;
+}
+
+/// "#7 Frame 0x7f, for file train.py, line 12, in main ()" of py-bt-full, the Python frame alone.
+bool is_full_py_bt(std::string_view line) {
+  line = base::trim(line);
+  take_prefix(line, "#");
+  take_number(line, 10'000'000);
+  return base::trim(line).starts_with("Frame 0x");
+}
+
+/// The Python frames replace the interpreter's own.
+void put_python_in(std::vector<model::Frame>& frames, const std::vector<model::Frame>& python) {
+  if (python.empty()) {
+    return;
+  }
+  const auto interpreter = std::find_if(frames.begin(), frames.end(), [](const auto& frame) {
+    return frame.function.find(kEval) != std::string::npos;
+  });
+  frames.erase(interpreter, frames.end());
+  frames.insert(frames.end(), python.begin(), python.end());
+}
+
+bool is_python(const model::Frame& frame) {
+  return frame.language == model::Language::kPython;
+}
+
+/// "0x55e0" of "pthread_mutex_lock (mutex=0x55e0)" and "__lll_lock_wait (futex=futex@entry=0x55e0,
+/// private=0)".
+std::optional<std::string> mutex_in(std::string_view line) {
+  if (line.find("lll_lock_wait") == line.npos && line.find("mutex_lock") == line.npos) {
+    return std::nullopt;
+  }
+  for (const std::string_view name : {"mutex=", "futex@entry=", "futex="}) {
+    const std::size_t at = line.find(name);
+    const std::string_view value = at == line.npos ? "" : line.substr(at + name.size());
+    const std::string_view word = value.substr(0, value.find_first_of(",) "));
+    if (hex_of(word)) {
+      return std::string(word);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool begins_gdb_frame(std::string_view line) {
+  return frame_number(line).has_value();
+}
+
+bool is_gdb_pager(std::string_view line) {
+  return line.starts_with("---Type <return> to continue") || line.starts_with("--Type <RET> for");
+}
+
+bool continues_gdb_frame(std::string_view line) {
+  const std::string_view text = base::trim(line);
+  const bool place =
+      line.starts_with(' ') && (text.starts_with("from /") || text.starts_with("at /"));
+  return place ||
+         (line.starts_with("    ") && !begins_gdb_frame(line) && !text.starts_with("File \""));
+}
+
+std::optional<std::string> read_gdb_bt(Lines& lines, model::Thread& thread) {
+  std::vector<model::Frame> frames;
+  std::optional<std::string> mutex;
+  std::int64_t last = -1;
+  std::size_t native = 0;
+  for (auto number = frame_number(lines.peek()); number && *number > last;
+       number = frame_number(lines.peek())) {
+    last = *number;
+    std::string whole(lines.take());
+    while (!lines.done() && continues_gdb_frame(lines.peek()) && whole.size() < kLongestName) {
+      whole += ' ';
+      whole += base::trim(lines.take());
+    }
+    auto python = frame_in_arguments(whole);
+    const bool only_python = python && is_full_py_bt(whole);
+    if (python && frames.size() < kMostFrames) {
+      frames.push_back(std::move(*python));
+    }
+    if (!only_python && frames.size() < kMostFrames) {
+      mutex = mutex || native > 3 ? mutex : mutex_in(whole);
+      frames.push_back(native_frame(whole));
+      ++native;
+    }
+    while (is_gdb_pager(lines.peek())) {
+      lines.take();
+    }
+  }
+  if (native == 0) {  // py-bt-full
+    put_python_in(thread.frames, frames);
+    return std::nullopt;
+  }
+  std::vector<model::Frame> python;
+  std::copy_if(thread.frames.begin(), thread.frames.end(), std::back_inserter(python), is_python);
+  const std::size_t known = thread.frames.size() - python.size();
+  if (known == 0 || native > known) {
+    if (std::none_of(frames.begin(), frames.end(), is_python)) {
+      put_python_in(frames, python);
+    }
+    thread.frames = std::move(frames);
+  }
+  return mutex;
+}
+
+void read_py_bt(Lines& lines, model::Thread& thread, StackDump& dump) {
+  lines.take();
+  std::vector<model::Frame> python;
+  while (!lines.done() && lines.peek().starts_with(' ') && python.size() < kMostFrames) {
+    const std::string_view line = lines.take();
+    if (python.empty() && base::trim(line) == "Waiting for the GIL") {
+      thread.waits_on = model::WaitsOn{.kind = "gil", .target = {}, .detail = {}};
+    }
+    if (auto frame = python_frame(line)) {
+      // py-bt ends with the arguments: "in main (rank=3)".
+      frame->function = frame->function.substr(0, frame->function.find(" ("));
+      python.push_back(std::move(*frame));
+    } else if (!python.empty() && line.starts_with("    ")) {
+      const model::Frame& above = python.back();
+      dump.sources[above.file].try_emplace(above.line, base::elide(base::trim(line), kLongestName));
+    }
+  }
+  put_python_in(thread.frames, python);
+}
+
+}  // namespace ddpdoctor::imports

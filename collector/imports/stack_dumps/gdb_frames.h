@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frames that gdb prints for one thread: bt, and py-bt of python-gdb.py.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "collector/imports/stack_dumps/stack_text.h"
+
+namespace ddpdoctor::imports {
+
+constexpr std::string_view kPyBt = "Traceback (most recent call first):";
+
+/// "#3  0x00007f26 in poll () …": a frame of bt.
+bool begins_gdb_frame(std::string_view line);
+
+/// The line continues the frame above it: gdb does not break lines, but pagers and mailers do.
+bool continues_gdb_frame(std::string_view line);
+
+/// "---Type <return> to continue, or q <return> to quit---": gdb's pager, in the middle of a stack.
+bool is_gdb_pager(std::string_view line);
+
+/// One bt at the cursor. It replaces the native frames of the thread if it shows more of them: gdb
+/// prints the current frame alone after `thread 2` and `frame 1`. Returns the address of the mutex
+/// that the thread waits for: "0x55e0".
+std::optional<std::string> read_gdb_bt(Lines& lines, model::Thread& thread);
+
+/// py-bt at the cursor, most recent call first. Its frames replace the interpreter's own frames.
+void read_py_bt(Lines& lines, model::Thread& thread, StackDump& dump);
+
+}  // namespace ddpdoctor::imports
