@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RAS's answer as text (src/ras/client_support.cc of NCCL 2.24 – 2.30). A block lists ranks for one
-// of several reasons, and "Rank 3 -- GPU 3 managed by process 71 on node n1" stands in each: the
+// of several reasons, and each has lines "Rank 3 -- GPU 3 managed by process 71 on node n1": the
 // line above the list says which.
 #include <algorithm>
 #include <map>

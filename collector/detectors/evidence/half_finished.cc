@@ -100,15 +100,16 @@ std::optional<Finding> half_finished(const graph::Examination& examination) {
         fmt::format("{} finished {}, in which {}: they may have called different collectives",
                     said(half->done), call_name(examination.job, *half->call),
                     ranks_do(half->waiting, "is still waiting", "are still waiting"));
-    add_whereabouts(finding, examination, finding.waiting);
     for (const model::RankSet* side : {&half->waiting, &half->done}) {
       const std::string words = last_words(examination.job, side->front());
       if (!words.empty()) {
         finding.evidence.push_back(
             {.rank = side->front(),
-             .text = fmt::format("log: last line of rank {} before: {}", side->front(), words)});
+             .text = fmt::format("log: last line of rank {} before the time-out: {}", side->front(),
+                                 words)});
       }
     }
+    add_whereabouts(finding, examination, finding.waiting);
     finding.fix = fmt::format(
         "Print the number of batches of each rank: an uneven number leaves {} one call behind. To "
         "see every call, start the next run with `ddpdoctor run -- …`.",

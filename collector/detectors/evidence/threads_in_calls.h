@@ -17,7 +17,7 @@ std::vector<std::string> threads_in_calls(const model::Process& process);
 /// The same as evidence, for ranks whose main thread is in an idle event loop.
 void tell_threads_in_calls(const graph::Examination& examination, Finding& finding);
 
-/// Where each Python process is, if some are no ranks: an engine and its workers may wait for each
+/// Where each Python process is, if some are not ranks: an engine and its workers may wait for each
 /// other.
 void tell_other_processes(const graph::Examination& examination, Finding& finding);
 

@@ -35,7 +35,7 @@ struct Analysis {
 };
 
 /// "{0, 3}".
-std::vector<Rank> ranks_in(std::string_view text) {
+std::vector<Rank> listed_ranks_in(std::string_view text) {
   std::vector<Rank> out;
   const auto inside = between(text, "{", "}");
   for (const std::string_view part : base::split(inside.value_or(""), ',')) {
@@ -95,9 +95,9 @@ bool take_field(std::string_view line, Analysis& out) {
   } else if (value("collective: ")) {
     out.call.operation = model::operation_of(line.substr(0, kLongestName)).name;
   } else if (value("missing ranks: ")) {
-    out.missing = ranks_in(line);
+    out.missing = listed_ranks_in(line);
   } else if (value("expected ranks: ")) {
-    out.expected = ranks_in(line);
+    out.expected = listed_ranks_in(line);
     out.world = number_of(line, model::kMaxWorldSize).value_or(out.world);
   } else if (value("world size: ")) {
     out.world = number_of(line, model::kMaxWorldSize).value_or(out.world);

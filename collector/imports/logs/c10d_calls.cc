@@ -127,7 +127,7 @@ void add_finished(const Reading& reading, model::JobModel& job) {
     }
   }
   std::size_t added = 0;
-  for (const auto& [whose, last] : reading.idle) {
+  for (const auto& [whose, last] : reading.finished) {
     const auto group = awaited.find(whose.first);
     if (group == awaited.end()) {
       continue;

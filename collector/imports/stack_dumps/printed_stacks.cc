@@ -22,7 +22,7 @@ namespace {
 using std::string_view;
 
 constexpr std::size_t kMostHeadings = 4;  // lines between two stacks, rules and blanks included
-constexpr std::size_t kLongestTitle = 160;
+constexpr std::size_t kLongestThreadTitle = 160;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -69,7 +69,7 @@ bool is_code(string_view line) {
 /// "# Thread: loader(1403)", "-- Stack for thread 1403 ---", "Dumping Threads....".
 bool names_thread(string_view line) {
   const string_view text = base::trim(line);
-  return text.size() <= kLongestTitle && !line.starts_with(' ') && has_word(text, "thread") &&
+  return text.size() <= kLongestThreadTitle && !line.starts_with(' ') && has_word(text, "thread") &&
          !text.starts_with("Exception in ") && text.find("Traceback") == string_view::npos &&
          text.find(", in ") == string_view::npos && !is_code(text);
 }
