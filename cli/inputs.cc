@@ -58,7 +58,7 @@ struct Sorted {
   }
 };
 
-/// Our own rendering next to its recording: not evidence, and nothing to warn about.
+/// Our own rendering next to the recording it was made from: not evidence.
 bool is_own_rendering(std::string_view head, std::string_view path) {
   return base::file_name(path).starts_with("report.") &&
          head.find("ddpdoctor") != std::string_view::npos;
@@ -378,9 +378,8 @@ base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
   for (const FetchedInput& one : fetched) {
     files.push_back(TRY(piped.file_with(one.bytes, one.name)));
   }
-  const auto texts = TRY(unpiped(logs, piped));
   UnpackedInputs archives;
-  auto job = read_files(files, texts, archives);
+  auto job = read_files(files, TRY(unpiped(logs, piped)), archives);
   const auto as_given = [&](std::string sentence) {
     return piped.as_given(archives.as_given(std::move(sentence)));
   };

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/ras_counts.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
@@ -35,7 +36,8 @@ bool only_runs_ahead(const graph::Examination& examination, const Parting& parti
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kExtra);
   if (std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
-        return only_runs_ahead(examination, one.parting);
+        return only_runs_ahead(examination, one.parting) ||
+               is_one_ras_answer(examination, one.parting.group);
       })) {
     return {};
   }

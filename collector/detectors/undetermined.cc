@@ -15,11 +15,13 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/behind_gpus.h"
 #include "collector/detectors/evidence/first_to_fail.h"
+#include "collector/detectors/evidence/half_finished.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/ras_counts.h"
+#include "collector/detectors/evidence/threads_in_calls.h"
 #include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/wording.h"
-#include "collector/graph/device_waits.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
@@ -148,24 +150,6 @@ bool only_words_are_left(const model::JobModel& job) {
   return failed;
 }
 
-/// Ranks that wrote to a file of their own but left no error file although others did, else no
-/// traceback.
-model::RankSet silent_ranks(const model::JobModel& job, const std::vector<FeltAnEnd>& felt) {
-  model::RankSet out;
-  for (const model::Log& log : job.logs) {
-    if (log.rank) {
-      out.insert(*log.rank);
-    }
-  }
-  for (const FeltAnEnd& one : felt) {
-    out = one.rank ? out.minus(model::RankSet{*one.rank}) : out;
-  }
-  for (const model::Fact* fact : model::facts(job, "error-file")) {
-    out = fact->rank ? out.minus(model::RankSet{*fact->rank}) : out;
-  }
-  return out;
-}
-
 /// Every rank that wrote a traceback failed because of another one.
 Findings felt_another_end(const graph::Examination& examination) {
   const model::JobModel& job = examination.job;
@@ -241,14 +225,6 @@ Findings felt_another_end(const graph::Examination& examination) {
   return {finding};
 }
 
-bool is_gpu_job(const graph::Examination& examination) {
-  return std::any_of(examination.standings.begin(), examination.standings.end(),
-                     [&examination](const graph::Standing& standing) {
-                       return standing.process != nullptr &&
-                              graph::is_on_gpu(examination.job, *standing.process);
-                     });
-}
-
 /// One line for each position of some of the ranks.
 void tell_each_place(const graph::Examination& examination, const model::RankSet& ranks,
                      Finding& finding) {
@@ -303,6 +279,8 @@ bool waits_for_something(const graph::Standing& standing) {
     case graph::Activity::kImport:
     case graph::Activity::kExit:
       return standing.thread != nullptr;
+    case graph::Activity::kEventLoop:
+      return !threads_in_calls(*standing.process).empty();
     default:
       return false;
   }
@@ -336,6 +314,8 @@ Findings each_waits_for_its_own(const graph::Examination& examination) {
       "Run `ddpdoctor attach PID` on the launcher: it reads all ranks, workers and helper "
       "processes at one moment.";
   tell_each_place(examination, ranks, finding);
+  tell_threads_in_calls(examination, finding);
+  tell_other_processes(examination, finding);
   return {finding};
 }
 
@@ -350,6 +330,11 @@ Findings detect(const graph::Examination& examination) {
   }
   if (Findings told = all_behind_their_gpus(examination); !told.empty()) {
     return told;
+  }
+  for (auto* const told : {counted_once, half_finished}) {
+    if (auto finding = told(examination)) {
+      return {*std::move(finding)};
+    }
   }
   const bool one_look = all_wait_at_one_look(examination, waiting);
   if (waiting.empty() || (!hangs && !one_look)) {

@@ -111,6 +111,22 @@ const ActivityRule* deciding_rule(std::span<const stacks::Frame> frames, const s
   return best;
 }
 
+const ActivityRule* rule_of_file(const model::Thread& thread, const model::Frame* user) {
+  if (user == nullptr) {
+    return nullptr;
+  }
+  const auto first = thread.frames.begin() + (user - thread.frames.data());
+  const auto last = std::find_if(first, thread.frames.end(), [user](const stacks::Frame& frame) {
+    return frame.file != user->file;
+  });
+  const stacks::Frame* at = nullptr;
+  const ActivityRule* rule = deciding_rule({first, last}, &at);
+  return rule != nullptr && rule->match == Match::kPython &&
+                 rule->file.find('/') != std::string_view::npos
+             ? rule
+             : nullptr;
+}
+
 Activity activity_by_state(const model::JobModel& job, const model::Thread& thread) {
   if (const auto waits = activity_by_wait(thread)) {
     return *waits;

@@ -52,6 +52,10 @@ std::string_view plain_name(std::string_view qualified);
 /// the frame.
 const ActivityRule* deciding_rule(std::span<const model::Frame> frames, const model::Frame** at);
 
+/// The rule for a framework's own wait whose file, under a short name, looks like the user's:
+/// vLLM's `dequeue` in "vllm/…/shm_broadcast.py". `user` is the user's innermost frame, or nullptr.
+const ActivityRule* rule_of_file(const model::Thread& thread, const model::Frame* user);
+
 /// Used when no rule matches: decides by the lock reader, the scheduler state and the user's own
 /// line.
 Activity activity_by_state(const model::JobModel& job, const model::Thread& thread);

@@ -131,6 +131,7 @@ constexpr ActivityRule kRules[] = {
     {kPython, "join", "queue.py", kQueue, 30},
     {kPython, "result", "concurrent/futures/_base.py", kQueue, 30},
     {kPython, "_run_once", "asyncio/base_events.py", kEventLoop, 14},
+    {kPython, "run_until_complete", "uvloop/loop.pyx", kEventLoop, 14},
     // Locks.
     {kPython, "acquire", "threading.py", kLock, 20},
     {kPython, "wait", "threading.py", kLock, 20},

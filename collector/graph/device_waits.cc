@@ -148,10 +148,21 @@ bool asks_for_nccl(const model::JobModel& job) {
   return false;
 }
 
+/// A thread that Python did not start, so that its outermost Python function was called by a
+/// library: dumps without native frames show autograd's threads so while they run a hook.
+bool is_called_from_outside(const model::Thread& thread) {
+  const auto outermost = std::find_if(thread.frames.rbegin(), thread.frames.rend(),
+                                      [](const stacks::Frame& frame) { return !is_native(frame); });
+  return std::none_of(thread.frames.begin(), thread.frames.end(), is_native) &&
+         outermost != thread.frames.rend() && plain_name(outermost->function) != "_bootstrap" &&
+         outermost->function != "<module>";
+}
+
 /// A thread of autograd's engine, for which backward() waits.
 bool is_of_autograd(const model::Thread& thread) {
   return thread.name.starts_with("pt_autograd") ||
-         model::has_native_frame(thread, "torch::autograd::Engine::thread_main");
+         model::has_native_frame(thread, "torch::autograd::Engine::thread_main") ||
+         (thread.name.empty() && is_called_from_outside(thread));
 }
 
 bool is_in_torch_distributed(const stacks::Frame& frame) {
@@ -304,6 +315,7 @@ string_view backend_in(Frames frames) {
 
 std::optional<CallInBackward> call_in_backward(const model::Process& process) {
   const model::Thread* main = model::main_thread(process);
+  std::optional<CallInBackward> python;
   for (const model::Thread& thread : process.threads) {
     if (&thread == main || !is_of_autograd(thread)) {
       continue;
@@ -315,8 +327,11 @@ std::optional<CallInBackward> call_in_backward(const model::Process& process) {
         std::any_of(thread.frames.begin(), thread.frames.end(), is_in_torch_distributed)) {
       return CallInBackward{.activity = Activity::kCollective, .thread = &thread};
     }
+    if (!python && model::innermost_python(thread) != nullptr) {
+      python = CallInBackward{.thread = &thread};
+    }
   }
-  return std::nullopt;
+  return python;
 }
 
 void take_backward_for_ddps(const model::JobModel& job, std::vector<Standing>& standings) {

@@ -48,8 +48,9 @@ bool reads_device_value(const model::JobModel& job, const model::Thread& thread)
 /// "gloo" or "nccl", from the native frames of a call; empty = unknown.
 std::string_view backend_in(std::span<const stacks::Frame> frames);
 
-/// The collective that backward's own thread is in while the main thread waits for that thread. An
-/// operation of the reducer has the activity kDdpBackward.
+/// What backward's own thread does while the main thread waits for that thread: a collective, an
+/// operation of the reducer (kDdpBackward), or other Python code, such as a hook or a recomputed
+/// forward (kUnknown).
 struct CallInBackward {
   Activity activity = Activity::kUnknown;
   const model::Thread* thread = nullptr;

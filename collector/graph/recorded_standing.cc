@@ -106,6 +106,9 @@ Standing recorded_standing(const model::JobModel& job, const History& history, m
     // The path from its newest call is unknown: that line does not lead to its current position.
     result.activity = Activity::kBetweenCalls;
     result.user = ends.newest == nullptr ? model::CallSite{} : ends.newest->call_site;
+    if (ends.newest != nullptr && ends.newest->operation.empty()) {
+      result.call = BlockedCall{};  // only that it was not the last one
+    }
   }
   return result;
 }

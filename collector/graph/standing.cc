@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "collector/graph/activity_rules.h"
+#include "collector/graph/backward_waits.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/device_waits.h"
 #include "collector/graph/framework_calls.h"
@@ -63,12 +64,12 @@ constexpr std::array<std::pair<Activity, std::string_view>, 29> kNames = {{
 
 using Segment = std::span<const stacks::Frame>;
 
-// Frames below the user's innermost frame; all frames if there is none, or if it belongs to a
-// framework's own program.
+// Frames below the user's innermost frame; all frames if there is none, or if it is of an installed
+// program.
 Segment below_user(const model::Thread& thread) {
   const stacks::Frame* user = model::user_frame(thread);
-  if (user == nullptr ||
-      (model::is_framework_file(user->file) && !model::is_user_file(user->file))) {
+  if (user == nullptr || (user->language == stacks::Language::kPython &&
+                          !model::is_user_file(user->file) && !user->of_backend)) {
     return thread.frames;
   }
   return Segment(thread.frames).first(static_cast<std::size_t>(user - thread.frames.data()));
@@ -85,24 +86,6 @@ bool has_native(Segment frames, std::initializer_list<std::string_view> parts) {
              return frame.function.find(part) != std::string::npos;
            });
   });
-}
-
-// backward() waits for other ranks if the reducer or a Work is on its stack or on that of
-// autograd's thread, or if it sleeps while no kernel runs.
-std::optional<Activity> wait_in_backward(Segment frames, const model::Process& process,
-                                         const model::Thread& thread) {
-  if (!is_in_backward(frames)) {
-    return std::nullopt;
-  }
-  if (has_native(frames, {"c10d::", "gloo::", "ncclAllReduce"})) {
-    return Activity::kDdpBackward;
-  }
-  if (const auto call = call_in_backward(process)) {
-    return call->activity;
-  }
-  return !runs(thread) && !has_native(frames, {"at::native", "GOMP", "gomp_", "mkl", "dnnl"})
-             ? std::optional(Activity::kDdpBackward)
-             : std::nullopt;
 }
 
 // Waits for its device to finish the work it was given. In backward(), main threads wait for
@@ -133,12 +116,13 @@ Activity activity_of(const model::JobModel& job, const model::Process& process,
   const Segment frames = below_user(thread);
   const stacks::Frame* at = nullptr;
   const ActivityRule* rule = deciding_rule(frames, &at);
+  rule = rule == nullptr ? rule_of_file(thread, model::user_frame(thread)) : rule;
   const int weight = rule == nullptr ? 0 : rule->weight;
   if (call && weight < kOperationWeight) {
     return is_point_to_point(call->operation) ? Activity::kPointToPoint : Activity::kCollective;
   }
   const auto in_backward =
-      weight < kBackwardWeight ? wait_in_backward(frames, process, thread) : std::nullopt;
+      weight < kBackwardWeight ? wait_in_backward(job, frames, process, thread) : std::nullopt;
   if (in_backward) {
     return *in_backward;
   }
@@ -186,6 +170,10 @@ Standing stand(const Context& context, const model::Process& process, const mode
   result.moved = moved_since(context.before, thread);
   const Segment frames = below_user(thread);
   result.call = call_in_frames(context.job, frames);
+  const auto inner = is_in_backward(frames) ? call_in_backward(process) : std::nullopt;
+  if (!result.call && inner && inner->activity == Activity::kCollective) {
+    result.call = call_in_frames(context.job, inner->thread->frames);
+  }
   if (!result.call) {
     result.call = call_without_python(process, thread);
   }
@@ -196,6 +184,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
   }
   const model::CollectiveCall* head = nullptr;
   result.activity = activity_of(context.job, process, thread, result.call);
+  result.on_cpu = result.on_cpu || (inner && result.activity == Activity::kComputing);
   if (result.activity == Activity::kPointToPoint && result.call && !result.call->peer) {
     result.call->peer = peer_of_posted(thread.frames, result.call->operation);
   }

@@ -14,7 +14,7 @@ bool is_ras_json(std::string_view head, std::string_view path);
 base::Result<model::JobModel> read_ras_json(std::string_view bytes, const std::string& path);
 
 bool is_ras_text(std::string_view head, std::string_view path);
-/// Reads RAS answers within a text; several answers are consecutive snapshots.
+/// Reads RAS answers within a text; of several, the newest.
 void read_ras_text(std::string_view text, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -34,6 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         Format{imports::is_gdb, imports::read_text},
         Format{imports::is_eu_stack, imports::read_text},
         Format{imports::is_faulthandler, imports::read_text},
+        Format{imports::is_austin, imports::read_text},
+        Format{imports::is_printed_stacks, imports::read_text},
         Format{imports::is_ras_text, imports::read_text},
         Format{imports::is_log, imports::read_text},
         Format{[](std::string_view, std::string_view) { return true; }, imports::read_text}}) {

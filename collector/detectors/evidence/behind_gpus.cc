@@ -26,6 +26,14 @@ bool nobody_moved(const graph::Examination& examination) {
 
 }  // namespace
 
+bool is_gpu_job(const graph::Examination& examination) {
+  return std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [&examination](const graph::Standing& standing) {
+                       return standing.process != nullptr &&
+                              graph::is_on_gpu(examination.job, *standing.process);
+                     });
+}
+
 model::RankSet behind_their_gpus(const graph::Examination& examination) {
   if (!examination.history.empty()) {
     return {};

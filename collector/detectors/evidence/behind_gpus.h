@@ -24,4 +24,7 @@ model::RankSet stay_at_their_lines(const graph::Examination& examination);
 /// there. At most possible, because a long kernel looks the same.
 std::optional<Finding> elsewhere_than_gpus(const graph::Examination& examination);
 
+/// Some rank uses a GPU.
+bool is_gpu_job(const graph::Examination& examination);
+
 }  // namespace ddpdoctor::detectors

@@ -150,4 +150,20 @@ std::vector<Failed> failed_without_word(const graph::Examination& examination) {
   return out;
 }
 
+model::RankSet silent_ranks(const model::JobModel& job, const std::vector<FeltAnEnd>& felt) {
+  model::RankSet out;
+  for (const model::Log& log : job.logs) {
+    if (log.rank) {
+      out.insert(*log.rank);
+    }
+  }
+  for (const FeltAnEnd& one : felt) {
+    out = out.minus(model::RankSet{one.rank});
+  }
+  for (const model::Fact* fact : model::facts(job, "error-file")) {
+    out = fact->rank ? out.minus(model::RankSet{*fact->rank}) : out;
+  }
+  return out;
+}
+
 }  // namespace ddpdoctor::detectors

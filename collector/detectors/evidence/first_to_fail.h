@@ -37,4 +37,8 @@ struct Failed {
 /// Only the first one if the launcher names it. Empty if any rank raised.
 std::vector<Failed> failed_without_word(const graph::Examination& examination);
 
+/// Ranks that wrote to a file of their own but left no error file although others did, else no
+/// traceback.
+model::RankSet silent_ranks(const model::JobModel& job, const std::vector<FeltAnEnd>& felt);
+
 }  // namespace ddpdoctor::detectors

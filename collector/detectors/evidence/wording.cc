@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/ahead_of_device.h"
+#include "collector/detectors/evidence/ras_counts.h"
 #include "collector/detectors/evidence/waited_for.h"
 #include "collector/graph/framework_calls.h"
 #include "collector/model/questions.h"
@@ -38,7 +39,7 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
     case Activity::kExited:
       return "has exited";
     case Activity::kBetweenCalls:
-      return "finished its newest recorded call";
+      return standing.call ? "has made no later call" : "finished its newest recorded call";
     case Activity::kIo:
       return "is reading or writing";
     case Activity::kDdpBackward:
@@ -55,6 +56,14 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
                                    : &*standing.thread->waits_on;
   if (wait != nullptr && wait->kind == "elsewhere") {  // a log names the rank but not its line
     return "is at a line that the log does not show";
+  }
+  const bool counted =
+      standing.process == nullptr && standing.call && is_counted_by_ras(job, standing.call->group);
+  if (counted && standing.call->sequence == 0) {
+    return "has launched no call";
+  }
+  if (counted && waits_in_call(standing)) {
+    return "has last launched " + call_name(job, *standing.call);
   }
   if (waits_in_call(standing)) {
     return "is in " + call_name(job, *standing.call);

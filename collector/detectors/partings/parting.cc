@@ -8,6 +8,7 @@
 
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/group_numbers.h"
+#include "collector/detectors/evidence/ras_counts.h"
 #include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/mpi_partings.h"
 #include "collector/detectors/partings/side_questions.h"
@@ -306,10 +307,10 @@ bool is_held_elsewhere(const Examination& examination, const Parting& parting,
     return false;
   }
   const auto other = all.find(standing->call->group);
-  // A group in which all ranks have launched the call does not diverge: one of its ranks is
-  // blocked.
+  // A group whose ranks have all launched the call does not diverge: one of them is blocked.
   if (other == all.end() && standing->process == nullptr) {
-    return !has_one_known_member(examination, standing->call->group);
+    return !has_one_known_member(examination, standing->call->group) &&
+           !few_are_ahead(examination, standing->call->group);
   }
   return other != all.end() && !other->second->odd.ranks.contains(rank) &&
          other->second->odd.ranks.common(waiting).empty();
@@ -358,7 +359,8 @@ std::vector<Parting> partings(const Examination& examination) {
   const auto shared = shared_name(examination);
   std::vector<Parting> all;
   for (const GroupView& view : examination.groups) {
-    if (shared && (view.group.id == shared->one->id || view.group.id == shared->other->id)) {
+    if ((shared && (view.group.id == shared->one->id || view.group.id == shared->other->id)) ||
+        few_are_ahead(examination, view.group.id)) {
       continue;
     }
     auto parting = parting_from_records(examination, view);
@@ -375,9 +377,8 @@ std::vector<Parting> partings(const Examination& examination) {
     parting->unobserved = members(examination, view).common(unseen);
     all.push_back(std::move(*parting));
   }
-  const auto queued = std::stable_partition(all.begin(), all.end(), [&](const Parting& parting) {
-    return !is_only_queued(examination, parting);
-  });
+  const auto queued = std::stable_partition(
+      all.begin(), all.end(), [&](const auto& one) { return !is_only_queued(examination, one); });
   if (queued != all.begin()) {
     all.erase(queued, all.end());
   }

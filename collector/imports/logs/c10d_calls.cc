@@ -116,6 +116,36 @@ void add_enqueued(const Reading& reading, model::JobModel& job) {
   }
 }
 
+/// A rank may have finished a call in which others timed out.
+void add_finished(const Reading& reading, model::JobModel& job) {
+  std::map<std::string, std::set<std::int64_t>> awaited;
+  std::set<std::pair<Idle, std::int64_t>> known;
+  for (const CollectiveCall& call : job.collectives) {
+    known.insert({{call.group, call.rank}, call.sequence});
+    if (call.state != model::CallState::kCompleted) {
+      awaited[call.group].insert(call.sequence);
+    }
+  }
+  std::size_t added = 0;
+  for (const auto& [whose, last] : reading.finished) {
+    const auto group = awaited.find(whose.first);
+    if (group == awaited.end()) {
+      continue;
+    }
+    for (const std::int64_t sequence : group->second) {
+      const bool finished = sequence <= last && last - sequence <= kMostApart;
+      if (finished && !known.contains({whose, sequence}) && ++added <= kMostBegun) {
+        CollectiveCall done;  // the operation is unknown
+        done.rank = whose.second;
+        done.group = whose.first;
+        done.sequence = sequence;
+        done.state = model::CallState::kCompleted;
+        job.collectives.push_back(std::move(done));
+      }
+    }
+  }
+}
+
 /// A rank that began the call in which others timed out is in it, too, even if its own watchdog
 /// wrote nothing.
 void add_begun(const Reading& reading, const std::map<std::string, std::int64_t>& newest,
@@ -174,6 +204,7 @@ void add_timeouts(Reading& reading, model::JobModel& job) {
   }
   add_begun(reading, newest, job);
   add_enqueued(reading, job);
+  add_finished(reading, job);
   for (const CollectiveCall& call : job.collectives) {
     reading.elsewhere.erase(call.rank);
   }

@@ -36,6 +36,7 @@ struct Reading {
   std::map<std::string, std::string> names;  // group → name
   std::map<Idle, std::int64_t> idle;      // its last completed work there: others timed out later
   std::map<Idle, std::int64_t> enqueued;  // the newest call that it has enqueued there
+  std::map<Idle, std::int64_t> finished;  // the newest call that it has finished there
   std::optional<std::size_t> traced;      // the timeout whose stack trace is being printed
   std::map<Rank, CollectiveCall> mismatched;
   std::map<Rank, std::deque<CollectiveCall>> running;  // announced before they are made

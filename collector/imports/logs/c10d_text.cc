@@ -93,6 +93,13 @@ void read_enqueued(std::string_view line, Rank rank, const std::string& group, R
     std::int64_t& newest = reading.enqueued[{group, rank}];
     newest = std::max(newest, *begun);
   }
+  const std::size_t last = line.find("last completed ");
+  const auto done =
+      last == line.npos ? std::nullopt : number_behind(line.substr(last), " work: ", kMaxNumber);
+  if (done && reading.finished.size() < kMostCalls) {
+    std::int64_t& newest = reading.finished[{group, rank}];
+    newest = std::max(newest, *done);
+  }
 }
 
 /// "Received a dump signal due to a collective timeout from rank 3 …. Last enqueued NCCL work: 166,

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/imports/flight_recorder/analysis_text.h"
 #include "collector/imports/logs/actors.h"
 #include "collector/imports/logs/c10d_text.h"
 #include "collector/imports/logs/fabric_text.h"
@@ -52,12 +53,14 @@ struct Tool {
   bool (*read)(Lines& lines, std::vector<StackDump>& out);
 };
 
-constexpr std::array<Tool, 6> kTools = {{{"py-spy", read_py_spy},
+constexpr std::array<Tool, 8> kTools = {{{"py-spy", read_py_spy},
                                          {"pystack", read_pystack},
                                          {"gdb", read_gdb},
                                          {"lldb", read_lldb},
                                          {"eu-stack", read_eu_stack},
-                                         {"faulthandler", read_faulthandler}}};
+                                         {"faulthandler", read_faulthandler},
+                                         {"austin", read_austin},
+                                         {"traceback.print_stack", read_printed_stacks}}};
 
 /// The lines of one rank, or those without a rank.
 struct Stream {
@@ -314,6 +317,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     const auto rank = rank_in_path(path, {});
     told = read_c10d_text(rest, rank, job);
     read_horovod_text(rest, job);
+    read_analysis_text(rest, job);
     for (const model::Rank ended : read_torchrun_text(rest, job)) {
       raised.try_emplace(ended, false);
     }

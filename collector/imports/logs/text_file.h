@@ -21,6 +21,9 @@ bool is_gdb(std::string_view head, std::string_view path);
 bool is_lldb(std::string_view head, std::string_view path);
 bool is_eu_stack(std::string_view head, std::string_view path);
 bool is_faulthandler(std::string_view head, std::string_view path);
+bool is_austin(std::string_view head, std::string_view path);
+/// Stacks that a program prints of its own threads.
+bool is_printed_stacks(std::string_view head, std::string_view path);
 /// Output of a job: tracebacks, rank prefixes, messages of torch and NCCL.
 bool is_log(std::string_view head, std::string_view path);
 

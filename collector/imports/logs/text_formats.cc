@@ -141,17 +141,28 @@ bool is_faulthandler(std::string_view head, std::string_view) {
   });
 }
 
+bool is_austin(std::string_view head, std::string_view) {
+  return any_line(head, is_austin_sample);
+}
+
+bool is_printed_stacks(std::string_view head, std::string_view) {
+  return printable(head) && head.find("\", line ") != std::string_view::npos &&
+         any_line(head, is_printed_heading) &&
+         any_line(head, [](std::string_view line) { return python_frame(line).has_value(); });
+}
+
 bool is_log(std::string_view head, std::string_view path) {
   if (!printable(head)) {
     return false;
   }
   const bool telling = any_line(head, [](std::string_view line) {
-    constexpr std::array<std::string_view, 15> kWords = {"Traceback (most recent call",
+    constexpr std::array<std::string_view, 16> kWords = {"Traceback (most recent call",
                                                          "ProcessGroupNCCL",
                                                          "ProcessGroupGloo",
                                                          "torch.distributed",
                                                          "torch/distributed",
                                                          "torchrun",
+                                                         "Not all ranks joining collective",
                                                          "NCCL INFO",
                                                          "NCCL WARN",
                                                          "NCCL DIAG",

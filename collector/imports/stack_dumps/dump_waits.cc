@@ -128,6 +128,33 @@ std::optional<model::WaitsOn> wait_of_line(string_view line) {
   return wait_for_io(code);
 }
 
+/// Functions of the standard library that block in a read or connect of a socket.
+struct SocketCall {
+  string_view file;
+  string_view function;
+};
+constexpr std::array<SocketCall, 6> kSocketCalls = {{
+    {"ssl.py", "read"},
+    {"ssl.py", "recv"},
+    {"ssl.py", "recv_into"},
+    {"ssl.py", "do_handshake"},
+    {"socket.py", "readinto"},
+    {"socket.py", "create_connection"},
+}};
+
+/// The thread's innermost Python function is one of these: `SSLSocket.read`.
+bool waits_for_socket(const model::Thread& thread) {
+  const model::Frame* python = model::innermost_python(thread);
+  if (python == nullptr || model::is_user_file(python->file)) {
+    return false;
+  }
+  const string_view file = base::file_name(python->file);
+  const string_view function = last_name(python->function);
+  return std::any_of(kSocketCalls.begin(), kSocketCalls.end(), [&](const SocketCall& one) {
+    return file == one.file && function == one.function;
+  });
+}
+
 /// The innermost frame is a user's Python frame that is not running, so its line waits in a call
 /// that is not Python.
 std::optional<model::WaitsOn> wait_of(const model::JobModel& job, const model::Thread& thread) {
@@ -156,7 +183,14 @@ void infer_waits(model::JobModel& job) {
   for (model::Observation& observation : job.observations) {
     for (model::Process& process : observation.processes) {
       for (model::Thread& thread : process.threads) {
-        if (model::was_dumped(process) && !thread.waits_on) {
+        if (!model::was_dumped(process) || thread.waits_on) {
+          continue;
+        }
+        if (&thread == process.threads.data() && waits_for_socket(thread)) {
+          thread.waits_on = waits("socket", {});
+          // py-spy calls a thread active unless it knows its innermost function as a wait.
+          thread.state = thread.state == 'R' ? 'S' : thread.state;
+        } else {
           thread.waits_on = wait_of(job, thread);
         }
       }

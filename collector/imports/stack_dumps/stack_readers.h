@@ -44,4 +44,15 @@ bool read_eu_stack(Lines& lines, std::vector<StackDump>& out);
 /// Python's faulthandler: dump_traceback, dump_traceback_later, register, and fatal errors.
 bool read_faulthandler(Lines& lines, std::vector<StackDump>& out);
 
+/// Samples of austin, as text.
+bool read_austin(Lines& lines, std::vector<StackDump>& out);
+
+bool is_austin_sample(std::string_view line);
+
+/// Stacks that a program prints of its own threads with traceback.print_stack().
+bool read_printed_stacks(Lines& lines, std::vector<StackDump>& out);
+
+/// "-- Stack for thread 1403 --": a line that may be above such a stack.
+bool is_printed_heading(std::string_view line);
+
 }  // namespace ddpdoctor::imports

@@ -118,6 +118,45 @@ TEST(DeviceWaits, BackwardWaitsInAutogradsThreadForABucket) {
   EXPECT_EQ(standing.activity, Activity::kDdpBackward);
 }
 
+/// Ranks in backward(), seen by a tool that shows Python frames alone, and a thread without a name.
+Standing in_backward(const std::string& caller, const std::string& other, char state = 'S') {
+  return first_rank(
+      job()
+          .ranks(2)
+          .stack(kAll, "py:backward@" + kTorch + "autograd/__init__.py:266" + caller + kLine)
+          .state(kAll, 'S')
+          .thread(kAll, {.stack = other, .name = "", .state = state}));
+}
+
+const std::string kOfDeepSpeed =
+    " | py:backward@/usr/lib/python3/dist-packages/deepspeed/runtime/engine.py:1976";
+const std::string kApply = " | py:apply@" + kTorch + "autograd/function.py:289";
+
+TEST(DeviceWaits, BackwardIsWhereTheHookOfItsThreadIs) {
+  const Standing standing =
+      in_backward("", "py:all_gather_into_tensor@" + kTorch +
+                          "distributed/distributed_c10d.py:2948 | py:fetch_sub_module@"
+                          "/usr/lib/python3/dist-packages/deepspeed/runtime/zero/x.py:385" +
+                          kApply);
+  EXPECT_EQ(standing.activity, Activity::kCollective);
+  ASSERT_TRUE(standing.call);
+  EXPECT_EQ(standing.call->operation, "all_gather_into_tensor");
+}
+
+TEST(DeviceWaits, BackwardThatRecomputesWaitsForNoBucket) {
+  const std::string forward = "py:forward@/usr/lib/python3/dist-packages/transformers/m.py:877";
+  EXPECT_EQ(in_backward("", forward + kApply, 'R').activity, Activity::kComputing);
+  EXPECT_EQ(in_backward("", forward + kApply).activity, Activity::kUnknown);
+}
+
+TEST(DeviceWaits, BackwardWithoutAHookWaitsForABucketUnlessOfDeepSpeed) {
+  const std::string helper =
+      "py:wait@/usr/lib/python3.11/threading.py:324 | "
+      "py:_bootstrap@/usr/lib/python3.11/threading.py:973";
+  EXPECT_EQ(in_backward("", helper).activity, Activity::kDdpBackward);
+  EXPECT_EQ(in_backward(kOfDeepSpeed, helper).activity, Activity::kUnknown);
+}
+
 TEST(DeviceWaits, BackwardOfAJobWithoutGpusIsWork) {
   const Standing standing = first_rank(
       job()

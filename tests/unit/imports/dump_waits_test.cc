@@ -49,6 +49,15 @@ TEST(DumpWaits, OfAStoreAndOfInput) {
   EXPECT_EQ(wait_on("answer = self.input(x)"), "");
 }
 
+TEST(DumpWaits, InAReadOfTheStandardLibraryAreWaitsForASocket) {
+  EXPECT_EQ(wait_on("", 'S', "read", "./lib/python3.8/ssl.py"), "socket");
+  EXPECT_EQ(wait_on("", 'R', "SSLSocket.recv_into", "/usr/lib/python3.11/ssl.py"), "socket");
+  EXPECT_EQ(wait_on("", 'S', "SocketIO.readinto", "/usr/lib/python3.12/socket.py"), "socket");
+  EXPECT_EQ(wait_on("", 'S', "create_connection", "/usr/lib/python3.12/socket.py"), "socket");
+  EXPECT_EQ(wait_on("", 'S', "accept", "/usr/lib/python3.12/socket.py"), "");
+  EXPECT_EQ(wait_on("", 'S', "read", "/srv/app/ssl.py"), "");
+}
+
 TEST(DumpWaits, OfFilesAndSocketsSayTheExpression) {
   EXPECT_EQ(wait_on("with open(path, 'rb') as f:"), "file `path`");
   EXPECT_EQ(wait_on("data = f.read()"), "file `f`");

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What torchfrtrace printed of dumps that are not given.
+#include "collector/imports/flight_recorder/analysis_text.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/imports/read_text.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+const std::string kFrames =
+    "collective stack trace: \n all_reduce at /opt/torch/distributed/distributed_c10d.py:2896\n"
+    "wrapper at /opt/torch/distributed/c10d_logger.py:81\nmean_loss at /srv/app/loop.py:96\n"
+    "fit at /srv/app/loop.py:161\n";
+
+TEST(AnalysisText, NamesTheRanksThatJoinedAndThoseThatDidNot) {
+  const auto job = read_log(
+      "Not all ranks joining collective, sequence number: 71\ninternal record id: 9\ngroup info: "
+      "5:tp\ncollective: nccl:all_reduce\nmissing ranks: {6}\ninput sizes: [[8, 4]]\noutput sizes: "
+      "[[8, 4]]\nworld size: 2\nexpected ranks: {4, 6}\ncollective state: started\n" +
+      kFrames);
+  ASSERT_EQ(job.collectives.size(), 2U);
+  const model::CollectiveCall& joined = job.collectives[0];
+  EXPECT_EQ(joined.rank, 4);
+  EXPECT_EQ(joined.sequence, 71);
+  EXPECT_EQ(joined.operation, "all_reduce");
+  EXPECT_EQ(joined.state, model::CallState::kStarted);
+  EXPECT_EQ(joined.call_site.file, "/srv/app/loop.py");
+  EXPECT_EQ(joined.call_site.line, 96);
+  EXPECT_EQ(joined.callers.size(), 2U);
+  EXPECT_EQ(job.collectives[1].rank, 6);
+  EXPECT_EQ(job.collectives[1].sequence, 70);
+  EXPECT_EQ(job.groups.at(0).name, "tp");
+}
+
+TEST(AnalysisText, OfTheFirstVersionsCountsTheRanksOfTheDefaultGroup) {
+  const auto job = read_log(
+      "Not all ranks joining collective 5 at entry 4\ngroup info: 0:default_pg\ncollective: "
+      "nccl:all_reduce\nmissing ranks: {1}\ninput sizes: [[3, 4]]\noutput sizes: [[3, "
+      "4]]\nexpected "
+      "ranks: 2\ncollective state: scheduled\n" +
+      kFrames);
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].rank, 0);
+  EXPECT_EQ(job.collectives[0].sequence, 5);
+}
+
+TEST(AnalysisText, WithoutTheMissingRanksSaysNothing) {
+  const auto job = read_log(
+      "torchfrtrace /dumps\nNot all ranks joining collective, sequence number: 71\ngroup info: 5\n"
+      "collective: nccl:all_reduce\nworld size: 2\n");
+  EXPECT_TRUE(job.collectives.empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::imports
