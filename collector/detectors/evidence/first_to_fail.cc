@@ -158,7 +158,7 @@ model::RankSet silent_ranks(const model::JobModel& job, const std::vector<FeltAn
     }
   }
   for (const FeltAnEnd& one : felt) {
-    out = out.minus(model::RankSet{one.rank});
+    out = one.rank ? out.minus(model::RankSet{*one.rank}) : out;
   }
   for (const model::Fact* fact : model::facts(job, "error-file")) {
     out = fact->rank ? out.minus(model::RankSet{*fact->rank}) : out;
