@@ -90,8 +90,9 @@ constexpr KnownException lost_worker(std::string_view pattern, std::string_view 
           .pattern = pattern,
           .meaning = meaning,
           .fix =
-              "Run `dmesg | grep -i kill` on the node of that worker, and read the worker's own "
-              "log (/tmp/ray/session_latest/logs, or that of the dask worker).",
+              "Run `dmesg | grep -i kill` on the node of that worker. Read its log, too: "
+              "worker-*-PID.err "
+              "in /tmp/ray/session_latest/logs, or the output of `dask worker`.",
           .of_another = true};
 }
 
