@@ -57,10 +57,11 @@ TEST(Watchdog, WhoHasBegunTheCallsOfOthersIsNotBehindThem) {
     calls.emplace_back(call.rank, call.sequence);
   }
   const std::vector<std::pair<model::Rank, std::int64_t>> expected = {
-      {0, 808}, {1, 808}, {2, 809}, {0, 809}};
-  EXPECT_EQ(calls, expected);
-  EXPECT_EQ(job.collectives.back().state, model::CallState::kEnqueued);
-  EXPECT_EQ(job.collectives.back().operation, "");
+      {0, 808}, {1, 808}, {2, 809}, {0, 809}, {2, 808}};
+  ASSERT_EQ(calls, expected);
+  EXPECT_EQ(job.collectives[3].state, model::CallState::kEnqueued);
+  EXPECT_EQ(job.collectives[3].operation, "");
+  EXPECT_EQ(job.collectives[4].state, model::CallState::kCompleted) << "its last completed work";
 }
 
 TEST(Watchdog, WhoIsFarBehindSpeaksOfAnotherGroup) {
