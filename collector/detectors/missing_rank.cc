@@ -327,8 +327,7 @@ Findings detect(const graph::Examination& examination) {
     blame_where_waiting_ends(examination, one.parting.odd);
   }
   std::stable_sort(all.begin(), all.end(), [](const Explanation& a, const Explanation& b) {
-    return std::pair(time_of(a), !a.parting.rest.site().known()) <
-           std::pair(time_of(b), !b.parting.rest.site().known());
+    return time_of(a) < time_of(b);
   });
   Finding first;
   std::vector<Unjoined> unjoined;
