@@ -68,9 +68,8 @@ std::string capture(const graph::Examination& examination, const model::RankSet&
 /// ": it is sleeping (train.py:9)"; empty if that is unknown.
 std::string where_it_is(const graph::Examination& examination, const model::RankSet& ranks,
                         const graph::Standing* standing) {
-  const bool unknown =
-      standing == nullptr || standing->activity == graph::Activity::kUnobserved ||
-      (standing->activity == graph::Activity::kBetweenCalls && !standing->user.known());
+  const bool unknown = standing == nullptr || standing->activity == graph::Activity::kUnobserved ||
+                       (standing->activity == graph::Activity::kBetweenCalls && standing->call);
   if (unknown) {
     return {};
   }
@@ -330,8 +329,7 @@ Findings detect(const graph::Examination& examination) {
     blame_where_waiting_ends(examination, one.parting.odd);
   }
   std::stable_sort(all.begin(), all.end(), [](const Explanation& a, const Explanation& b) {
-    return std::pair(time_of(a), !a.parting.rest.site().known()) <
-           std::pair(time_of(b), !b.parting.rest.site().known());
+    return time_of(a) < time_of(b);
   });
   Finding first;
   std::vector<Unjoined> unjoined;
