@@ -27,7 +27,6 @@
 #include "collector/monitor/spool_job.h"
 
 namespace ddpdoctor::cli {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -369,7 +368,6 @@ base::Result<std::vector<std::string>> unpiped(const std::vector<std::string>& p
   }
   return files;
 }
-
 }  // namespace
 
 base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
