@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -38,6 +39,9 @@ std::optional<pid_t> foreign_owner(const model::Process& process, const model::T
 
 /// The function that takes the lock: "__internal_atexit"; empty if no native frame shows it.
 std::string lock_taker(const model::Thread& thread) {
+  if (const auto taker = mutex_taker(thread)) {
+    return function_said(thread.frames[*taker]);
+  }
   for (const model::Frame& frame : thread.frames) {
     const std::string_view name = frame.function;
     if (frame.language != model::Language::kNative) {
@@ -156,7 +160,7 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
     const model::WaitsOn* mutex = waits_on(thread, "mutex");
     const bool owner_unknown = mutex == nullptr || !target_thread(*mutex);
     const bool alone = process.threads.size() == 1 && owner_unknown &&
-                       waits_for_private_lock(examination.job, thread);
+                       (waits_for_private_lock(examination.job, thread) || mutex_taker(thread));
     if (!owner && !alone) {
       continue;
     }

@@ -144,8 +144,11 @@ Suspect side_of(const graph::Examination& examination, const model::Process& pro
   Suspect suspect = suspect_in(examination, process, &thread);
   suspect.confidence = confidence;
   suspect.note = fmt::format("{} {}", named(thread), note);
-  suspect.evidence =
-      fmt::format("{} of process {} {}", named(thread), process.pid, std::move(evidence));
+  // Code of a library is not a place to blame, but shows who calls.
+  const model::Frame* python = suspect.place.known() ? nullptr : model::innermost_python(thread);
+  suspect.evidence = fmt::format(
+      "{} of process {}{} {}", named(thread), process.pid,
+      python == nullptr ? std::string() : placed(model::call_site(*python)), std::move(evidence));
   return suspect;
 }
 

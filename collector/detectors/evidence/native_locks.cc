@@ -55,7 +55,7 @@ bool is_lock_of_extension(const model::Thread& thread, std::size_t at) {
 
 /// Around the lock: system calls, and templates of C++ that hold it.
 bool surrounds_lock(string_view function) {
-  constexpr std::array<string_view, 15> kAround = {
+  constexpr std::array<string_view, 18> kAround = {
       "futex",
       "syscall",
       "std::lock_guard",
@@ -70,6 +70,9 @@ bool surrounds_lock(string_view function) {
       "MutexLock",
       "sem_wait",
       "std::lock",
+      "absl::Mutex",
+      "absl::synchronization_internal",
+      "AbslInternalPerThreadSem",
       "pthread_cond"};  // Python's locks, and a condition that takes its mutex again
   return function.empty() || contains_one_of(function, kAround);
 }

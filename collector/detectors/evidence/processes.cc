@@ -47,10 +47,15 @@ std::optional<pid_t> pid_after(std::string_view text, std::string_view prefix) {
   return value;
 }
 
-/// How multiprocessing enters a forked child: the outermost frames are the parent's own stack.
+/// How multiprocessing (and billiard and multiprocess, which are copies of it) enters a forked
+/// child: the outermost frames are the parent's own stack. Or what Python calls in a child first.
 bool started_by_fork(const model::Process& process) {
   return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
-    return model::has_python_frame(thread, "_launch", "multiprocessing/popen_fork.py");
+    return model::has_python_frame(thread, "_launch", "/popen_fork.py") ||
+           model::has_python_frame(thread, "_after_at_fork_child_reinit_locks",
+                                   "logging/__init__.py") ||
+           model::has_python_frame(thread, "_after_fork", "/threading.py") ||
+           model::has_native_frame(thread, "PyOS_AfterFork_Child");
   });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fork copies the address space: the main thread of the child has the pthread_t of the thread that
-// forked. The kernel places the stacks and the libraries of every program anew, so two programs do
-// not share that address, unless this is switched off: then it is below kFixed.
+// forked. The kernel places the stacks and the libraries of every program at random, so two
+// programs do not share that address, unless this is switched off: then it is below kFixed.
 #include "collector/imports/stack_dumps/dump_forks.h"
 
 #include <algorithm>

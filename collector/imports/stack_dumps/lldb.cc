@@ -75,7 +75,7 @@ void take_place(std::string_view& text, model::Frame& frame) {
   }
 }
 
-/// "f" of "f(self=0x00007f10, n=3)": values are no part of the name, types are.
+/// "f" of "f(self=0x00007f10, n=3)": the name has types, but not values.
 std::string_view without_values(std::string_view name) {
   const std::size_t equals = name.ends_with(')') ? name.find('=') : name.npos;
   const std::size_t open = name.rfind('(', equals);

@@ -147,5 +147,27 @@ TEST(ForkWithHeldLock, IsSilentOnAnOwnerInTheSameProcess) {
           .empty());
 }
 
+TEST(ForkWithHeldLock, AChildInTheHandlersOfForkWaitsForAMutexOfALibrary) {
+  const auto told = [](const std::string& outer) {
+    return asked(
+        "fork-with-held-lock",
+        job()
+            .ranks(1)
+            .stack(0, "native:poll@libc.so.6 | py:wait@/srv/train.py:4")
+            .process({.rank = 0,
+                      .pid = 900,
+                      .threads = {{.stack = "native:syscall@libc.so.6 | "
+                                            "native:AbslInternalPerThreadSemWait@libgrpc.so | "
+                                            "native:absl::Mutex::LockSlow@libgrpc.so | "
+                                            "native:grpc_postfork_child@libgrpc.so | native:" +
+                                            outer + "@python3.11 | py:load@/srv/data.py:9"}}})
+            .build());
+  };
+  const auto findings = told("PyOS_AfterFork_Child");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].evidence.at(0).text.find("grpc_postfork_child"), std::string::npos);
+  EXPECT_TRUE(told("PyOS_BeforeFork").empty());  // that is the parent
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -40,7 +40,7 @@ TEST(GdbSession, ThreadsSelectedOneAfterTheOtherAreOfOneProcess) {
   EXPECT_EQ(only(job).threads[1].tid, 75);
   EXPECT_EQ(only(job).threads[1].frames.size(), 2U);
   EXPECT_EQ(only(job).threads[2].name, "reader");
-  EXPECT_TRUE(only(job).threads[2].frames.empty());  // a frame in a list is no stack
+  EXPECT_TRUE(only(job).threads[2].frames.empty());  // a frame in a list is not a stack
 }
 
 TEST(GdbSession, AFrameShownAloneIsNoPartOfTheStack) {
