@@ -178,11 +178,10 @@ std::optional<Finding> inverted(const graph::Examination& examination,
                                        : "it probably holds that mutex"))};
   Finding finding = accuse(examination, kKind, both);
   finding.summary = fmt::format(
-      "thread {} of {} {} the GIL and waits for a mutex in {}; thread {} {} it in {} and waits for "
-      "the GIL{}",
+      "thread {} of {} {} the GIL and wants {}'s mutex; thread {} {} it in {} and wants the GIL",
       found->holder->tid, process.rank ? who(both) : detectors::named(process.pid, "a process"),
       found->told ? "holds" : "probably holds", taker, found->waiter->tid,
-      found->owned ? "holds" : "probably holds", inside, and_who_waits(finding));
+      found->owned ? "holds" : "probably holds", inside);
   finding.fix = fmt::format(
       "Release the GIL around {} (Py_BEGIN_ALLOW_THREADS, pybind11::gil_scoped_release), or do not "
       "take it in {} while the mutex is held. If both are a library's code, update that library.",

@@ -172,9 +172,9 @@ Finding entered_twice(const graph::Examination& examination, const model::Proces
   const std::vector<Suspect> only = {suspect};
   Finding finding = accuse(examination, kKind, only);
   finding.summary = fmt::format(
-      "a thread of {} waits in {} for a mutex of {} that it {}holds already; {} re-entered it{}",
+      "a thread of {} waits in {} for a mutex of {} that it {}holds already; {} re-entered it",
       process.rank ? who(only) : named(process.pid, "a process"), taker, library,
-      found.owned ? "" : "probably ", reason(*found.through), and_who_waits(finding));
+      found.owned ? "" : "probably ", reason(*found.through));
   finding.fix = is_signal(found.through->function)
                     ? "Set only a flag in the signal handler, and do its work in a loop or thread."
                     : fmt::format(
