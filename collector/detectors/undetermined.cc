@@ -215,7 +215,6 @@ Findings felt_another_end(const graph::Examination& examination) {
         "Run `ddpdoctor attach PID` on the launcher during the wait: it shows where the other "
         "ranks are. If they are only late, pass a longer timeout to init_process_group.";
   } else if (silent.empty() && !files && all(&FeltAnEnd::timed_out)) {
-    finding.waiting = ranks;
     finding.summary = fmt::format(
         "{} waited for another rank until the timeout; the log does not show which rank did not "
         "arrive",

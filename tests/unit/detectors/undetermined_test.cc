@@ -181,7 +181,32 @@ TEST(Undetermined, ARankThatTimedOutInTheStoreWaitedForTheOneThatSetsTheKey) {
   EXPECT_EQ(findings[0].waiting, (model::RankSet{5}));
   EXPECT_NE(findings[0].summary.find("waited in the store (dataloader.py:567, _get_shared_seed)"),
             std::string::npos);
-  EXPECT_TRUE(told("recv(peer)").at(0).waiting.empty());
+  const Finding other = told("recv(peer)").at(0);
+  EXPECT_TRUE(other.waiting.empty());
+  EXPECT_NE(other.summary.find("rank 5 waited for another rank until the timeout"),
+            std::string::npos);
+}
+
+TEST(Undetermined, ARankThatNoLineNamesIsToldWithItsPlace) {
+  model::JobModel log;
+  log.ended = true;
+  log.logs.push_back(
+      {.rank = {},
+       .text =
+           "Traceback (most recent call last):\n  File \"/srv/train.py\", line 20, in main\n"
+           "    dist.all_reduce(x)\n  File \"/opt/lib/python3.8/site-packages/torch/distributed/"
+           "distributed_c10d.py\", line 1169, in all_reduce\n    work.wait()\n"
+           "RuntimeError: Socket Timeout\nKilling subprocess 71\n"
+           "Traceback (most recent call last):\n  File \"/opt/lib/python3.8/site-packages/torch/"
+           "distributed/launch.py\", line 340, in <module>\n    main()\n"
+           "subprocess.CalledProcessError: Command '['train.py']' returned exit status 1.\n"});
+  const Findings findings = asked("undetermined", log);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].locations.at(0).line, 20);
+  EXPECT_NE(findings[0].summary.find("a rank waited for another rank until the timeout"),
+            std::string::npos);
+  EXPECT_TRUE(asked("rank-raised", log).empty()) << "a launcher is no rank";
 }
 
 }  // namespace
