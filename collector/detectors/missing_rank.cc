@@ -68,9 +68,8 @@ std::string capture(const graph::Examination& examination, const model::RankSet&
 /// ": it is sleeping (train.py:9)"; empty if that is unknown.
 std::string where_it_is(const graph::Examination& examination, const model::RankSet& ranks,
                         const graph::Standing* standing) {
-  const bool unknown = standing == nullptr || standing->activity == graph::Activity::kUnobserved ||
-                       (standing->activity == graph::Activity::kBetweenCalls && standing->call);
-  if (unknown) {
+  if (standing == nullptr || standing->activity == graph::Activity::kUnobserved ||
+      (standing->activity == graph::Activity::kBetweenCalls && standing->call)) {
     return {};
   }
   return fmt::format("; {} {}", ranks.size() == 1 ? "it" : fmt::format("rank {}", standing->rank),

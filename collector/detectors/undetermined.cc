@@ -173,8 +173,8 @@ Findings felt_another_end(const graph::Examination& examination) {
     }
   }
   for (const auto& [site, there] : places) {
-    finding.locations.push_back(
-        location(site, there, fmt::format("{} failed here", there.empty() ? "a rank" : said(there))));
+    finding.locations.push_back(location(
+        site, there, fmt::format("{} failed here", there.empty() ? "a rank" : said(there))));
   }
   finding.evidence.push_back(
       {.rank = felt.front().rank,
@@ -203,9 +203,8 @@ Findings felt_another_end(const graph::Examination& examination) {
                 "Read in the output of the launcher how {} exited: killed (dmesg, memory), or by "
                 "sys.exit.",
                 said(silent));
-  const bool in_store = std::all_of(felt.begin(), felt.end(), [](const FeltAnEnd& f) {
-    return f.store_wait.known();
-  });
+  const bool in_store = std::all_of(felt.begin(), felt.end(),
+                                    [](const FeltAnEnd& f) { return f.store_wait.known(); });
   if (silent.empty() && in_store) {
     finding.waiting = ranks;
     finding.summary = fmt::format(

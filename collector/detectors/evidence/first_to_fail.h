@@ -15,8 +15,8 @@ namespace ddpdoctor::detectors {
 struct FeltAnEnd {
   std::optional<model::Rank> rank = {};  // unknown: no line of the log names it
   bool lost_its_connection = false;
-  bool timed_out = false;            // it waited for another rank until its timeout
-  model::CallSite place = {};        // the line it was at
+  bool timed_out = false;      // it waited for another rank until its timeout
+  model::CallSite place = {};  // the line it was at
   std::string exception = {};
   model::CallSite store_wait = {};  // torch's line that waited for a key of the store
 };

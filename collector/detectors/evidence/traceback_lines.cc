@@ -177,6 +177,17 @@ std::optional<std::string_view> pytest_message(std::string_view line) {
   return line.substr(1);
 }
 
+bool is_of_launcher(const std::vector<model::CallSite>& frames) {
+  constexpr std::array<std::string_view, 5> kModules = {
+      "/torch/distributed/launch.py", "/torch/distributed/run.py", "/torch/distributed/launcher/",
+      "/accelerate/commands/launch.py", "/deepspeed/launcher/"};
+  return std::any_of(frames.begin(), frames.end(), [&kModules](const model::CallSite& frame) {
+    return std::any_of(kModules.begin(), kModules.end(), [&frame](std::string_view module) {
+      return frame.file.find(module) != std::string::npos;
+    });
+  });
+}
+
 bool may_be_users_file(std::string_view file) {
   return model::may_be_installed_by_user(file) || file == "<stdin>" || file == "<string>";
 }

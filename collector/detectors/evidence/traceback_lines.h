@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "collector/model/job_model.h"
 
@@ -47,6 +48,9 @@ std::optional<model::CallSite> pytest_place(std::string_view line);
 
 /// A line of pytest with the exception: "E   ValueError: no" → the text after the E.
 std::optional<std::string_view> pytest_message(std::string_view line);
+
+/// A frame is in a module in which a launcher waits for its ranks and raises for one that failed.
+bool is_of_launcher(const std::vector<model::CallSite>& frames);
 
 /// Counts as the user's if the traceback shows no user file.
 bool may_be_users_file(std::string_view file);

@@ -5,7 +5,6 @@
 #include "collector/detectors/evidence/traceback_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -72,16 +71,6 @@ int fitness(const Open& open, std::string_view exception) {
   }
   const bool in_library = !model::is_user_file(open.frames.back().file);
   return is_consequence(exception) && in_library ? 2 : 1;
-}
-
-/// The modules in which launchers wait for their ranks and raise for one that failed.
-bool is_launcher(std::string_view file) {
-  constexpr std::array<std::string_view, 5> kModules = {
-      "/torch/distributed/launch.py", "/torch/distributed/run.py", "/torch/distributed/launcher/",
-      "/accelerate/commands/launch.py", "/deepspeed/launcher/"};
-  return std::any_of(kModules.begin(), kModules.end(), [file](std::string_view module) {
-    return file.find(module) != std::string_view::npos;
-  });
 }
 
 /// "TimeoutError", "queue.Empty": a wait was over, and who raises from it tells what was waited
@@ -269,9 +258,7 @@ void Reader::end(std::size_t i, std::string_view exception) {
                  .of_batch = open.of_batch,
                  .of_child = is_of_forked_child(open.frames),
                  .ignored = open.ignored,
-                 .of_launcher =
-                     std::any_of(open.frames.begin(), open.frames.end(),
-                                 [](const model::CallSite& f) { return is_launcher(f.file); }),
+                 .of_launcher = is_of_launcher(open.frames),
                  .remote = open.remote,
                  .source = std::string(open.source)};
   told.raiser = open.frames.empty() ? model::CallSite{} : open.frames.back();

@@ -89,8 +89,7 @@ std::string target_of(const StackDump& dump) {
   return frames.empty() ? "" : fmt::format("{}:{}", frames.back()->file, frames.back()->function);
 }
 
-/// If multiprocessing runs one function in several processes, and some of them are ranks, all are,
-/// wherever they are in it.
+/// Of the processes in which multiprocessing runs one function, all are ranks if one is.
 void give_roles(std::vector<StackDump>& dumps) {
   std::set<std::string> targets;
   for (StackDump& dump : dumps) {
@@ -333,10 +332,8 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
     if (named && dump.process.role == model::Role::kOther && !has_python(dump.process)) {
       dump.process.role = model::Role::kRank;
     }
-    const auto in_command = rank_in_command(dump.process.command);
-    dump.process.rank = dump.process.role == model::Role::kRank
-                            ? (dump.process.rank ? dump.process.rank : in_command)
-                            : std::nullopt;
+    const auto told = named ? dump.process.rank : rank_in_command(dump.process.command);
+    dump.process.rank = dump.process.role == model::Role::kRank ? told : std::nullopt;
     give_tids(fmt::format("{}\n{}", path, dump.identity), dump.process);
     for (model::Thread& thread : dump.process.threads) {
       thread.capture = fmt::format("{}{}", model::kDumpedFrom, tool);
