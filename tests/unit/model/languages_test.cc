@@ -15,10 +15,20 @@ namespace {
 constexpr const char* kText = "x = left;\nif (x) call(x);\n";
 
 bool is_parsed(Language language) {
-  JobModel job = tests::job().ranks(1).source("/srv/solve.src", kText).stack(0, "py:f@a:1").build();
-  Frame& frame = job.observations.back().processes.front().threads.front().frames.front();
-  frame.language = language;
-  frame.file = "/srv/solve.src";
+  JobModel job = tests::job()
+                     .ranks(1)
+                     .source("/srv/solve.src", kText)
+                     .stack(0, "py:f@/srv/solve.src:1")
+                     .build();
+  for (Observation& observation : job.observations) {
+    for (Process& process : observation.processes) {
+      for (Thread& thread : process.threads) {
+        for (Frame& frame : thread.frames) {
+          frame.language = language;
+        }
+      }
+    }
+  }
   mark_languages(job);
   return !program::index_of(job.sources.at("/srv/solve.src")).empty();
 }
