@@ -266,12 +266,30 @@ bool is_said(const model::JobModel& job, std::string_view words) {
 
 }  // namespace
 
+namespace {
+
+/// A message that ended a traceback is of the rank that raised, which may be known otherwise than
+/// by the line.
+void name_who_raised(const std::vector<Traceback>& raised, std::vector<Sighting>& seen) {
+  for (Sighting& sighting : seen) {
+    const auto same = std::find_if(raised.begin(), raised.end(), [&sighting](const Traceback& one) {
+      return one.log == sighting.log && one.number == sighting.number;
+    });
+    if (!sighting.rank && same != raised.end()) {
+      sighting.rank = same->rank;
+    }
+  }
+}
+
+}  // namespace
+
 Findings findings_from_text(const graph::Examination& examination, std::string_view kind) {
   std::map<std::string_view, std::vector<Suspect>> by_fix;
   std::map<std::string_view, const KnownException*> known;
   std::map<std::string_view, bool> explained;
-  const std::vector<Sighting> seen = sightings(examination.job, kind);
+  std::vector<Sighting> seen = sightings(examination.job, kind);
   const auto raised = seen.empty() ? std::vector<Traceback>{} : tracebacks(examination.job);
+  name_who_raised(raised, seen);
   for (const Sighting& sighting : seen) {
     if (sighting.exception->warns && !in_trouble(examination)) {
       continue;

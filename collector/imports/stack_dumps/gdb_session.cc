@@ -82,6 +82,30 @@ bool begins_thread_table(const Lines& lines) {
          thread_row(lines.peek(1)).has_value();
 }
 
+namespace {
+
+/// "$ gdb -p 7 ./python", "sudo /usr/bin/gdb --pid=7": the command that began the session.
+std::optional<pid_t> named_by_command(std::string_view line) {
+  constexpr std::string_view kGdb = "gdb ";
+  const std::size_t at = line.find(kGdb);
+  if (at == line.npos || (at > 0 && line[at - 1] != ' ' && line[at - 1] != '/')) {
+    return std::nullopt;
+  }
+  bool option = false;  // the number behind it is the pid
+  for (std::string_view word : base::split(line.substr(at + kGdb.size()), ' ')) {
+    option = option || take_prefix(word, "--pid=") || take_prefix(word, "-pid=");
+    if (option && !word.empty()) {
+      const auto number = take_number(word, kMaxPid);
+      return number && *number > 0 && word.empty() ? std::optional(static_cast<pid_t>(*number))
+                                                   : std::nullopt;
+    }
+    option = word == "-p" || word == "--pid" || word == "-pid";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<pid_t> process_named(std::string_view line) {
   const std::size_t at = line.rfind("process ");
   if (at == std::string_view::npos ||
@@ -95,7 +119,7 @@ std::optional<pid_t> process_named(std::string_view line) {
 }
 
 std::optional<pid_t> attached_to(std::string_view line) {
-  return line.starts_with("Attaching to ") ? process_named(line) : std::nullopt;
+  return line.starts_with("Attaching to ") ? process_named(line) : named_by_command(line);
 }
 
 std::optional<pid_t> mutex_owner(std::string_view line) {

@@ -35,8 +35,8 @@ bool begins_thread_table(const Lines& lines);
 /// "Attaching to process 7", "[Inferior 1 (process 7) detached]".
 std::optional<pid_t> process_named(std::string_view line);
 
-/// "Attaching to process 7", "Attaching to program: /usr/bin/python3, process 7": gdb's first line
-/// about a process.
+/// "Attaching to process 7", "Attaching to program: /usr/bin/python3, process 7", "$ gdb -p 7":
+/// the first line about a process.
 std::optional<pid_t> attached_to(std::string_view line);
 
 /// "$1 = {__data = {__lock = 2, __count = 0, __owner = 71, …": the thread that holds the mutex.

@@ -38,7 +38,9 @@ Introduction introduction(std::span<const std::string_view> lines, std::size_t h
   while (at > 0 && base::trim(lines[at - 1]).empty()) {
     --at;
   }
-  const std::string_view before = at == 0 ? std::string_view() : base::trim(lines[at - 1]);
+  std::string_view before = at == 0 ? std::string_view() : base::trim(lines[at - 1]);
+  while (take_prefix(before, "^C")) {  // a terminal shows the key
+  }
   if (before.starts_with("During handling of the above exception") ||
       before.starts_with("The above exception was the direct cause")) {
     return Introduction::kChained;

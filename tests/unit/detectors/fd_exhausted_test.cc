@@ -33,6 +33,22 @@ TEST(FdExhausted, ReadsTheMessage) {
       1u);
 }
 
+TEST(FdExhausted, IsOfTheRankThatRaisedByTheLaunchersWord) {
+  const auto told = job()
+                        .ranks(2)
+                        .exited(1, 1)
+                        .exited(0, 0)
+                        .ended()
+                        .log(
+                            "Traceback (most recent call last):\n"
+                            "  File \"/srv/train.py\", line 7, in main\n    next(batches)\n"
+                            "RuntimeError: received 0 items of ancdata\n")
+                        .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+}
+
 std::map<std::string, model::FactValue> failed_at(double time) {
   return {{"call", std::string("socket")},        {"errno", std::int64_t{24}},
           {"file", std::string("/srv/train.py")}, {"line", std::int64_t{9}},

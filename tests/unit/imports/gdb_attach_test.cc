@@ -31,6 +31,19 @@ TEST(GdbAttach, ThreadsWithoutAStackAreKnown) {
   EXPECT_TRUE(only(job).threads[2].frames.empty());
 }
 
+TEST(GdbAttach, TheCommandNamesTheProcess) {
+  const std::string stack =
+      "(gdb) bt\n#0  0x00007f01 in poll () from /lib/libc.so.6\n"
+      "#1  0x00007f02 in cudaStreamSynchronize () from /usr/lib/libcudart.so.12\n";
+  for (const std::string command : {"% gdb -p 71", "me@node:~$ sudo /usr/bin/gdb --pid=71 ./python",
+                                    "gdb -q --pid 71 -batch -ex bt"}) {
+    EXPECT_EQ(only(read_dump(command + "\n" + stack)).pid, 71) << command;
+  }
+  for (const std::string other : {"% gdb -p $PID", "% py-spy dump -p 71", "% gdbserver -p 71"}) {
+    EXPECT_NE(only(read_dump(other + "\n" + stack)).pid, 71) << other;
+  }
+}
+
 TEST(GdbAttach, TwoProcessesInOneTextAreTwo) {
   const auto job = read_dump(attached(71) + attached(72));
   ASSERT_EQ(model::latest(job)->processes.size(), 2U);

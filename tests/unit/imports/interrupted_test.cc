@@ -97,6 +97,13 @@ TEST(Interrupted, ExitHandlersAndDestructorsShowNoStack) {
   EXPECT_TRUE(job.observations.empty());
 }
 
+TEST(Interrupted, ASecondKeyInAnExitHandlerAddsNoProcess) {
+  const auto job = read_dump("^C" + raised(12) +
+                             "^CException ignored in atexit callback: <function end at 0x7f>\n" +
+                             raised(31, "KeyboardInterrupt: "));
+  EXPECT_EQ(lines_of_ranks(job), (std::vector<int>{12}));
+}
+
 TEST(Interrupted, LinesWithRanksAreStacksOfTheseRanks) {
   std::string text;
   for (const int rank : {3, 1}) {
