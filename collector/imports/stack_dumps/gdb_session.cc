@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
@@ -135,7 +136,10 @@ bool is_gdb_remark(std::string_view line) {
       // "Unable to locate python frame".
       "Unable to ", "Python Exception <", "Error occurred in Python", "Quit"};
   const std::string_view title = base::trim(line);
-  return is_gdb_pager(line) || is_source_line(line) ||
+  const bool left_out = std::none_of(title.begin(), title.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0;  // "[...]" of who copied it
+  });
+  return left_out || is_gdb_pager(line) || is_source_line(line) ||
          (title.starts_with("Id ") && title.find("Target Id") != title.npos) ||
          std::any_of(kRemarks.begin(), kRemarks.end(),
                      [line](std::string_view remark) { return line.starts_with(remark); });

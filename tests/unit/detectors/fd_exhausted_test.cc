@@ -39,10 +39,10 @@ TEST(FdExhausted, IsOfTheRankThatRaisedByTheLaunchersWord) {
                         .exited(1, 1)
                         .exited(0, 0)
                         .ended()
-                        .log(
-                            "Traceback (most recent call last):\n"
-                            "  File \"/srv/train.py\", line 7, in main\n    next(batches)\n"
-                            "RuntimeError: received 0 items of ancdata\n")
+                        .log({},
+                             "Traceback (most recent call last):\n"
+                             "  File \"/srv/train.py\", line 7, in main\n    next(batches)\n"
+                             "RuntimeError: received 0 items of ancdata\n")
                         .build();
   const auto findings = asked(kKind, told);
   ASSERT_EQ(findings.size(), 1u);

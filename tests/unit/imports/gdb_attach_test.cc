@@ -44,6 +44,18 @@ TEST(GdbAttach, TheCommandNamesTheProcess) {
   }
 }
 
+TEST(GdbAttach, StacksThatWereLeftOutDoNotEndTheProcess) {
+  const auto job = read_dump(
+      "% gdb -p 71\n(gdb) thread apply 1 9 bt\n\n"
+      "Thread 1 (Thread 0x7f01 (LWP 71) \"python\"):\n#0  0x00007f01 in poll () from "
+      "/lib/libc.so.6\n"
+      "#1  0x00007f02 in main ()\n[...]\n\n"
+      "Thread 9 (Thread 0x7f09 (LWP 80) \"python\"):\n#0  0x00007f01 in poll () from "
+      "/lib/libc.so.6\n"
+      "#1  0x00007f02 in start_thread ()\n");
+  EXPECT_EQ(only(job).threads.size(), 2U);
+}
+
 TEST(GdbAttach, TwoProcessesInOneTextAreTwo) {
   const auto job = read_dump(attached(71) + attached(72));
   ASSERT_EQ(model::latest(job)->processes.size(), 2U);
