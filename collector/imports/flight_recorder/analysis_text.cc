@@ -24,9 +24,17 @@ using model::Rank;
 
 constexpr std::size_t kMostAnalyses = 1000;  // calls in one text
 
+/// What one rank's call has instead of the printed one.
+struct Difference {
+  Rank rank = 0;
+  std::string_view field;  // "input sizes"
+  std::string_view value;
+};
+
 /// One call, as printed.
 struct Analysis {
   model::CollectiveCall call;
+  std::vector<Difference> differences;
   std::string group_name;
   std::vector<Rank> missing;
   std::vector<Rank> expected;  // empty: only their number was printed
@@ -46,8 +54,13 @@ std::vector<Rank> listed_ranks_in(std::string_view text) {
   return out;
 }
 
-/// "Not all ranks joining collective, sequence number: 7", "… collective 7 at entry 4".
+/// "Not all ranks joining collective, sequence number: 7", "… collective 7 at entry 4", "Collective
+/// sequence number: 7 has errors".
 std::optional<std::int64_t> sequence_of(std::string_view line) {
+  if (take_prefix(line, "Collective sequence number: ")) {
+    const auto number = take_number(line, kMaxNumber);
+    return line == " has errors" ? number : std::nullopt;
+  }
   if (!take_prefix(line, "Not all ranks joining collective")) {
     return std::nullopt;
   }
@@ -87,6 +100,50 @@ void take_group(std::string_view value, Analysis& out) {
   out.group_name = name == "undefined" ? std::string() : base::elide(name, kLongestName);
 }
 
+/// "[[4, 3], [2]]": the first one.
+std::optional<std::vector<std::int64_t>> shape_in(std::string_view text) {
+  std::vector<std::int64_t> out;
+  const auto inside = between(text, "[[", "]");
+  for (const std::string_view part : base::split(inside.value_or(""), ',')) {
+    if (const auto number = number_of(base::trim(part), kMaxNumber)) {
+      out.push_back(*number);
+    }
+  }
+  return inside ? std::optional(std::move(out)) : std::nullopt;
+}
+
+/// "Culprit rank 1; Error type: X, Expected input sizes: '[[16]]' does not match found input sizes:
+/// '[[40]]', Culprit rank 2; …".
+void take_differences(std::string_view line, Analysis& out) {
+  constexpr std::string_view kRank = "Culprit rank ";
+  constexpr std::string_view kFound = " match found ";
+  for (std::size_t at = line.find(kRank); at != line.npos; at = line.find(kRank, at + 1)) {
+    std::string_view told = line.substr(at + kRank.size());
+    told = told.substr(0, told.find(kRank));
+    const auto rank = take_number(told, kMaxRank);
+    const std::size_t found = told.find(kFound);
+    const std::size_t colon = found == told.npos ? found : told.find(": '", found);
+    if (!rank || colon == told.npos) {
+      continue;
+    }
+    const std::string_view value = told.substr(colon + 3);
+    out.differences.push_back(
+        {.rank = static_cast<Rank>(*rank),
+         .field = told.substr(found + kFound.size(), colon - found - kFound.size()),
+         .value = value.substr(0, value.rfind('\''))});
+  }
+}
+
+void apply(const Difference& difference, model::CollectiveCall& call) {
+  if (difference.field == "input sizes") {
+    call.shape = shape_in(difference.value);
+  } else if (difference.field == "collective type") {
+    call.operation = model::operation_of(difference.value.substr(0, kLongestName)).name;
+  } else if (difference.field == "state") {
+    call.state = state_of(difference.value);
+  }
+}
+
 /// One line below the heading; false at the end of the block.
 bool take_field(std::string_view line, Analysis& out) {
   const auto value = [&line](std::string_view key) { return take_prefix(line, key); };
@@ -101,13 +158,17 @@ bool take_field(std::string_view line, Analysis& out) {
     out.world = number_of(line, model::kMaxWorldSize).value_or(out.world);
   } else if (value("world size: ")) {
     out.world = number_of(line, model::kMaxWorldSize).value_or(out.world);
+  } else if (value("input sizes: ")) {
+    out.call.shape = shape_in(line);
+  } else if (value("error msg: ")) {
+    take_differences(line, out);
   } else if (value("collective state: ")) {
     out.call.state = state_of(line);
   } else if (auto frame = analysis_frame(line)) {
     out.frames.push_back(std::move(*frame));
   } else {
-    return line.empty() || value("internal record id: ") || value("input sizes: ") ||
-           value("output sizes: ") || value("collective stack trace:");
+    return line.empty() || value("internal record id: ") || value("output sizes: ") ||
+           value("collective stack trace:");
   }
   return true;
 }
@@ -138,13 +199,18 @@ void add_analysis(Analysis one, model::JobModel& job) {
       one.expected.push_back(rank);
     }
   }
-  if (one.missing.empty() || one.expected.empty()) {
+  if ((one.missing.empty() && one.differences.empty()) || one.expected.empty()) {
     return;
   }
   take_frames(one);
   for (const Rank rank : one.expected) {
     model::CollectiveCall call = one.call;
     call.rank = rank;
+    for (const Difference& difference : one.differences) {
+      if (difference.rank == rank) {
+        apply(difference, call);
+      }
+    }
     if (std::find(one.missing.begin(), one.missing.end(), rank) != one.missing.end()) {
       if (call.sequence <= 1) {
         continue;
@@ -170,8 +236,8 @@ void add_analysis(Analysis one, model::JobModel& job) {
 }  // namespace
 
 void read_analysis_text(std::string_view text, model::JobModel& job) {
-  constexpr std::string_view kBegin = "Not all ranks joining collective";
-  if (text.find(kBegin) == std::string_view::npos) {
+  if (text.find("Not all ranks joining collective") == std::string_view::npos &&
+      text.find("Collective sequence number: ") == std::string_view::npos) {
     return;
   }
   std::vector<Analysis> all;

@@ -53,5 +53,44 @@ TEST(AnalysisText, WithoutTheMissingRanksSaysNothing) {
   EXPECT_TRUE(job.collectives.empty());
 }
 
+std::string with_errors(int number, const std::string& errors) {
+  return "Collective sequence number: " + std::to_string(number) +
+         " has errors\ninternal record id: 3\ngroup info: 0:default_pg\n"
+         "collective: nccl:all_reduce\ninput sizes: [[16, 2]]\noutput sizes: [[16, 2]]\n"
+         "world size: 2\nexpected ranks: {0, 1}\ncollective state: scheduled\nerror msg: " +
+         errors + "\ncollective stack trace: \n step at /srv/train.py:9\n";
+}
+
+TEST(AnalysisText, ADifferenceIsOfTheRankThatHasIt) {
+  const auto job = read_dump(with_errors(
+      7,
+      "Culprit rank 1; Error type: SIZE_OR_SYNTAX_MISMATCH, Expected input sizes: '[[16, 2]]' "
+      "does not match found input sizes: '[[40]]'"));
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].sequence, 7);
+  EXPECT_EQ(job.collectives[0].shape, (std::vector<std::int64_t>{16, 2}));
+  EXPECT_EQ(job.collectives[1].rank, 1);
+  EXPECT_EQ(job.collectives[1].shape, (std::vector<std::int64_t>{40}));
+  EXPECT_EQ(job.collectives[1].call_site.line, 9);
+}
+
+TEST(AnalysisText, EachRankOfAMessageHasItsOwnDifference) {
+  const auto job = read_dump(with_errors(
+      7,
+      "Culprit rank 0; Error type: COLLECTIVE_STATE_MISMATCH, Expected state: 'scheduled' does "
+      "not match found state: 'completed', Culprit rank 1; Error type: "
+      "COLLECTIVE_TYPE_MISMATCH, Expected collective type: 'all_reduce' does not match found "
+      "collective type: 'broadcast'"));
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].state, model::CallState::kCompleted);
+  EXPECT_EQ(job.collectives[1].operation, "broadcast");
+}
+
+TEST(AnalysisText, CutOffErrorsSayNothing) {
+  EXPECT_TRUE(
+      read_dump(with_errors(7, "Culprit rank 1; Error type: UNDECIDED")).collectives.empty());
+  EXPECT_TRUE(read_dump(with_errors(7, "Culprit rank ")).collectives.empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
