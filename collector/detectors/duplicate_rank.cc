@@ -6,8 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/announced_twice.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
@@ -132,7 +134,35 @@ Confidence confidence(const graph::Examination& examination, const Processes& cl
   return missing.empty() ? Confidence::kLikely : Confidence::kCertain;
 }
 
+/// Only a log is known, in which the ranks announce themselves.
+Findings told_by_log(const graph::Examination& examination) {
+  const auto told = examination.standings.empty() && examination.history.empty()
+                        ? announced_twice(examination.job)
+                        : std::nullopt;
+  if (!told) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = Confidence::kLikely;
+  finding.culprits = told->twice;
+  finding.summary =
+      fmt::format("two processes announced themselves as {}, and none as {}",
+                  told->twice.size() == 1 ? said(told->twice) : "each of " + said(told->twice),
+                  said(told->never));
+  finding.evidence.push_back(
+      {.rank = told->twice.front(),
+       .text = "log, twice: " + std::string(base::printable(base::trim(told->line)))});
+  finding.fix =
+      "Give every process its own rank. With Slurm, set --ntasks-per-node to the processes of a "
+      "node; without, set --node-rank (NODE_RANK) on each node.";
+  return {std::move(finding)};
+}
+
 Findings detect(const graph::Examination& examination) {
+  if (Findings told = told_by_log(examination); !told.empty()) {
+    return told;
+  }
   const model::RankSet missing = ranks_where(examination, [](const graph::Standing& standing) {
     return standing.activity == graph::Activity::kAbsent;
   });
@@ -190,7 +220,8 @@ const Detector detector{
 Why: two nodes were started with the same --node-rank, or a script sets RANK wrongly. One rank then exists twice, and a different one
 does not exist.
 
-How ddpdoctor knows: two processes of one rendezvous have the same RANK in their environment.
+How ddpdoctor knows: two processes of one rendezvous have the same RANK in their environment. In a log: Lightning announced a rank twice
+before the rendezvous, and another rank never.
 
 Fix:
     - torchrun --nnodes 2 --node-rank 0 ...     # on the second node

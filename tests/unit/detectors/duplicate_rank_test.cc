@@ -124,5 +124,33 @@ TEST(DuplicateRank, CountsThoseWhomTheFirstShutOutOfItsPort) {
   EXPECT_TRUE(asked("duplicate-rank", shut_out("ImportError: no module named yaml\n")).empty());
 }
 
+std::string announced(int rank) {
+  return "initializing ddp: GLOBAL_RANK: " + std::to_string(rank) +
+         ", MEMBER: " + std::to_string(rank + 1) + "/4\n";
+}
+
+Findings told_by(const std::string& text) {
+  model::JobModel log;
+  log.logs.push_back({.rank = {}, .text = text});
+  return asked("duplicate-rank", log);
+}
+
+TEST(DuplicateRank, IsToldByAnnouncementsInALog) {
+  const auto findings = told_by(announced(1) + "CUDA_VISIBLE_DEVICES: [0,1]\n" + announced(0) +
+                                announced(1) + announced(0));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
+  EXPECT_NE(findings[0].summary.find("none as ranks 2 and 3"), std::string::npos);
+}
+
+TEST(DuplicateRank, TheLogOfOneNodeAndASecondAttemptAreFine) {
+  EXPECT_TRUE(told_by(announced(0) + announced(1)).empty());
+  EXPECT_TRUE(told_by(announced(0) + announced(1) + "RuntimeError: Connection reset by peer\n" +
+                      announced(0) + announced(1))
+                  .empty());
+  EXPECT_TRUE(
+      told_by(announced(0) + announced(1) + announced(2) + announced(3) + announced(0)).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
