@@ -33,8 +33,8 @@ struct Announcement {
 std::optional<Announcement> announcement_in(std::string_view line) {
   const auto rank = count_after(line, "GLOBAL_RANK: ");
   const std::size_t member = line.find(", MEMBER: ");
-  const auto world = rank && member != line.npos ? count_after(line.substr(member), "/")
-                                                 : std::optional<int>();
+  const auto world =
+      rank && member != line.npos ? count_after(line.substr(member), "/") : std::optional<int>();
   return world ? std::optional(Announcement{.rank = *rank, .world = *world}) : std::nullopt;
 }
 
