@@ -139,10 +139,14 @@ void join_reports(Findings& told) {
   }
 }
 
-/// The worker's own traceback is in the log: dataloader-worker-raised reports it.
-bool failed_to_start(const model::JobModel& job) {
-  const auto all = job.logs.empty() ? std::vector<Traceback>{} : tracebacks(job);
-  return std::any_of(all.begin(), all.end(), starts_without_guard);
+/// The worker's own traceback is in the log: dataloader-worker-raised reports it. A worker that a
+/// signal ended raised nothing.
+bool failed_to_start(const std::vector<Traceback>& all, const Finding& told) {
+  const bool by_signal = told.summary.find("to a signal") != std::string::npos;
+  return !by_signal && std::any_of(all.begin(), all.end(), [&told](const Traceback& one) {
+    return starts_without_guard(one) &&
+           (!one.rank || told.culprits.empty() || told.culprits.contains(*one.rank));
+  });
 }
 
 std::string fix_for(const model::Exit& exit) {
@@ -165,10 +169,10 @@ Findings detect(const graph::Examination& examination) {
   if (suspects.empty()) {
     Findings told = findings_from_text(examination, kKind);
     join_reports(told);
-    if (failed_to_start(examination.job)) {
-      return {};
-    }
-    return told.empty() ? lost_connections(examination) : told;
+    const auto all = told.empty() ? std::vector<Traceback>{} : tracebacks(examination.job);
+    const auto erased =
+        std::erase_if(told, [&all](const Finding& one) { return failed_to_start(all, one); });
+    return told.empty() && erased == 0 ? lost_connections(examination) : told;
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {

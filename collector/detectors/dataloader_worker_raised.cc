@@ -20,13 +20,19 @@ constexpr std::string_view kKind = "dataloader-worker-raised";
 /// A spawned worker that failed while it imported the program again: it prints its own traceback,
 /// and the DataLoader sees only that the worker exited.
 Findings failed_to_start(const graph::Examination& examination) {
-  const auto lost = sightings(examination.job, "dataloader-worker-killed");
+  auto lost = sightings(examination.job, "dataloader-worker-killed");
+  std::erase_if(lost, [](const Sighting& one) {  // one that a signal ended raised nothing
+    return one.line.find("exited unexpectedly") == std::string::npos;
+  });
   if (lost.empty()) {
     return {};
   }
   std::vector<Suspect> suspects;
   for (const Traceback& one : tracebacks(examination.job)) {
-    if (starts_without_guard(one)) {
+    const bool of_worker = std::any_of(lost.begin(), lost.end(), [&one](const Sighting& other) {
+      return !one.rank || !other.rank || one.rank == other.rank;
+    });
+    if (of_worker && starts_without_guard(one)) {
       Suspect suspect{.rank = one.rank, .place = one.place};
       suspect.confidence = Confidence::kLikely;
       suspect.note = "the worker imported the program again and reached this line";

@@ -151,7 +151,7 @@ Findings told_by_log(const graph::Examination& examination) {
                   told->twice.size() == 1 ? said(told->twice) : "each of " + said(told->twice),
                   said(told->never));
   finding.evidence.push_back(
-      {.rank = told->twice.front(),
+      {.rank = std::nullopt,  // the line names it
        .text = "log, twice: " + std::string(base::printable(base::trim(told->line)))});
   finding.fix =
       "Give every process its own rank. With Slurm, set --ntasks-per-node to the processes of a "

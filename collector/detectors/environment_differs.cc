@@ -223,11 +223,16 @@ Finding nameless(const AddressDispute& dispute, Confidence sure) {
     finding.evidence.push_back({.rank = std::nullopt, .text = "log: " + camp.line});
     if (finding.evidence.size() <= kMostNamed) {
       const std::string places = places_of(camp);
-      list += fmt::format("{}{}{}{}", list.empty() ? "" : ", but ", camp.value,
-                          places.empty() ? "" : " on ", places);
+      list += fmt::format("{}{}{}{}",
+                          list.empty()     ? ""
+                          : places.empty() ? ", "
+                                           : ", but ",
+                          camp.value, places.empty() ? "" : " on ", places);
     }
   }
-  finding.summary = fmt::format("{} is {}", dispute.name, list);
+  const bool placed = !dispute.camps.front().others.empty();
+  finding.summary =
+      fmt::format("{} {} {}", dispute.name, placed ? "is" : "has different values:", list);
   finding.fix = fix_of(Thing::kVariable, dispute.name);
   finding.details["variable"] = dispute.name;
   return finding;

@@ -75,12 +75,23 @@ bool at_work(const model::JobModel& job, const Suspect& suspect) {
           graph::its_server_works(job, *suspect.process, *suspect.thread));
 }
 
-/// The end of a communicator has no peer to wait for, or a long time in it is a defect.
+/// ncclCommAbort has no peer to wait for. ncclCommDestroy and ncclCommFinalize wait for the other
+/// ranks: while a rank is elsewhere, that rank is the cause.
+bool waits_for_peers(const graph::Examination& examination, const TeardownCall& call) {
+  return call.call->function.find("ncclCommAbort") == std::string::npos &&
+         std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [](const graph::Standing& other) {
+                       return other.process != nullptr && alive(*other.process) &&
+                              !teardown_call(*other.process);
+                     });
+}
+
+/// A long time in the end of a communicator is a defect if all its ranks are there.
 std::optional<Suspect> ends_communicator(const graph::Examination& examination,
                                          const graph::Standing& standing, Confidence still) {
   const bool running = standing.process != nullptr && alive(*standing.process);
   const auto call = running ? teardown_call(*standing.process) : std::nullopt;
-  if (!call) {
+  if (!call || waits_for_peers(examination, *call)) {
     return std::nullopt;
   }
   const model::Thread* asker = call->asker == nullptr ? call->thread : call->asker;

@@ -18,6 +18,7 @@
 #include "collector/detectors/evidence/rendezvous_failures.h"
 #include "collector/detectors/evidence/standing_handlers.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/told_addresses.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/evidence/written_after.h"
@@ -144,10 +145,12 @@ std::vector<Suspect> raised_in_former_life(const model::JobModel& job) {
 /// exception it prints; it handled earlier ones.
 std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
   std::vector<Traceback> all = tracebacks(examination.job);
-  std::erase_if(all, [&examination](const Traceback& traceback) {
+  const bool disputed = addresses_differ(examination.job);
+  std::erase_if(all, [&](const Traceback& traceback) {
     const bool of_mpi = traceback.exception.find("mpi4py.MPI.Exception") != std::string::npos;
     return (is_consequence(traceback) && !found_nobody(traceback)) || !traceback.place.known() ||
-           failed_to_reach_store(traceback) || did_no_harm(examination, traceback) ||
+           failed_to_reach_store(traceback) || (disputed && makes_store(traceback)) ||
+           did_no_harm(examination, traceback) ||
            (of_mpi && traceback.rank && fails_by_disagreement(examination, *traceback.rank));
   });
   std::vector<Suspect> out;
@@ -254,7 +257,7 @@ void add_awaiting_line(const Traceback& quoted, Finding& finding) {
   }
 }
 
-/// "rank 2", "a worker process of rank 2", "Trainer.step (pid 2291 on 10.0.0.4)", "the rank on GPU
+/// "rank 2", "a worker process of rank 2", "Trainer.step (pid 2291 on 10.0.0.4)", "a rank on GPU
 /// 0".
 std::string subject_of(const std::vector<Suspect>& there, const Traceback* quoted) {
   const Suspect& first = there.front();
@@ -264,7 +267,7 @@ std::string subject_of(const std::vector<Suspect>& there, const Traceback* quote
     return first.rank ? fmt::format("{} of {}", named(*quoted->remote), who(there))
                       : named(*quoted->remote);
   }
-  return first.rank ? who(there) : gpu.empty() ? "a rank" : "the rank on " + gpu;
+  return first.rank ? who(there) : gpu.empty() ? "a rank" : "a rank on " + gpu;
 }
 
 /// Besides the raising line: where the rank handles the exception.

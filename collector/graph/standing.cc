@@ -117,6 +117,9 @@ Activity activity_of(const model::JobModel& job, const model::Process& process,
   const stacks::Frame* at = nullptr;
   const ActivityRule* rule = deciding_rule(frames, &at);
   rule = rule == nullptr ? rule_of_file(thread, model::user_frame(thread)) : rule;
+  if (rule != nullptr && rule->activity == Activity::kCompiling && waits_for_device(frames)) {
+    return Activity::kGpu;  // it times a kernel, which runs after a collective of the same stream
+  }
   const int weight = rule == nullptr ? 0 : rule->weight;
   if (call && weight < kOperationWeight) {
     return is_point_to_point(call->operation) ? Activity::kPointToPoint : Activity::kCollective;

@@ -9,6 +9,9 @@ namespace ddpdoctor::model {
 /// End of Thread::capture if the source is a traceback in a log.
 inline constexpr std::string_view kOfTraceback = "last traceback";
 
+/// End of Thread::capture if that traceback is of an interrupt.
+inline constexpr std::string_view kOfInterrupt = "an interrupt's last traceback";
+
 /// The fact with the number of calls that only a log shows.
 inline constexpr std::string_view kCallsOfLog = "calls-of-log";
 

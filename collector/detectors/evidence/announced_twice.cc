@@ -38,6 +38,12 @@ std::optional<Announcement> announcement_in(std::string_view line) {
   return world ? std::optional(Announcement{.rank = *rank, .world = *world}) : std::nullopt;
 }
 
+/// "All distributed processes registered. Starting with 8 processes": the rendezvous was complete.
+/// Only rank 0 writes it.
+bool all_have_started(std::string_view line) {
+  return line.find("processes registered. Starting") != line.npos;
+}
+
 }  // namespace
 
 std::optional<AnnouncedTwice> announced_twice(const model::JobModel& job) {
@@ -49,6 +55,9 @@ std::optional<AnnouncedTwice> announced_twice(const model::JobModel& job) {
     model::RankSet announced;  // since the last line that shows an error
     for (const std::string_view line : base::split(log.text, '\n')) {
       const auto one = announcement_in(line);
+      if (all_have_started(line)) {
+        return std::nullopt;  // the second announcement is of a second run
+      }
       if (!one) {
         if (model::tells_trouble(line)) {
           announced = {};
@@ -68,7 +77,9 @@ std::optional<AnnouncedTwice> announced_twice(const model::JobModel& job) {
     all.insert(rank);
   }
   out.never = all.minus(seen);
-  return out.twice.empty() || out.never.empty() ? std::nullopt : std::optional(std::move(out));
+  // Without the lines of rank 0, it is unknown whether a first run had started.
+  const bool nothing = out.twice.empty() || out.never.empty() || !seen.contains(0);
+  return nothing ? std::nullopt : std::optional(std::move(out));
 }
 
 }  // namespace ddpdoctor::detectors

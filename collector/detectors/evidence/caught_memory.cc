@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/detectors/evidence/tracebacks.h"
+#include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -34,6 +36,22 @@ bool out_of_step(const graph::Examination& examination) {
   return waited || std::any_of(all.begin(), all.end(), [](const Traceback& one) {
            return says_out_of_step(one.exception);
          });
+}
+
+/// The rank worked on for more than a few lines: it was in step with the others again. Tables of
+/// torch.cuda.memory_summary() and reports of trouble do not show that.
+bool worked_on(const LogStream& stream, std::size_t index) {
+  constexpr int kFewLines = 3;
+  int lines = 0;
+  for (std::size_t i = index + 1; i < stream.size() && lines <= kFewLines; ++i) {
+    const std::string_view text = base::trim(stream[i].text);
+    if (text.starts_with("Traceback (most recent call last)") ||
+        text.find("Watchdog caught") != text.npos) {
+      break;
+    }
+    lines += text.empty() || text.starts_with('|') || model::tells_trouble(text) ? 0 : 1;
+  }
+  return lines > kFewLines;
 }
 
 /// Torch's message behind the words of a logger. A traceback's last line begins with the class.
@@ -64,12 +82,15 @@ std::vector<Suspect> caught_out_of_memory(const graph::Examination& examination)
     return out;
   }
   for (const LogStream& stream : log_streams(examination.job)) {
-    for (const LogLine& line : stream) {
-      if (!quotes_memory_error(line.text) || out.size() >= kMostCaught) {
+    for (std::size_t i = 0; i < stream.size(); ++i) {
+      const LogLine& line = stream[i];
+      if (!quotes_memory_error(line.text) || worked_on(stream, i) || out.size() >= kMostCaught) {
         continue;
       }
       Suspect suspect{.rank = line.rank};
-      suspect.confidence = Confidence::kLikely;
+      // One that timed out like the others may be in step with them.
+      const bool waits = line.rank && waiting_ranks(examination).contains(*line.rank);
+      suspect.confidence = waits ? Confidence::kPossible : Confidence::kLikely;
       suspect.deed = kCaughtMemory;
       suspect.evidence =
           "log: " + base::elide(base::printable(base::trim(line.text)), kLongestQuote);

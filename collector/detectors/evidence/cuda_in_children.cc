@@ -37,11 +37,11 @@ Suspect suspect_with(std::optional<model::Rank> rank, const model::CallSite& pla
 }
 
 /// "terminate called after throwing …" and below it "  what():  CUDA error: initialization error".
-std::optional<std::string_view> terminated_by_cuda(const model::JobModel& job) {
+std::optional<LogLine> terminated_by_cuda(const model::JobModel& job) {
   for (const LogStream& stream : log_streams(job)) {
     for (const LogLine& line : stream) {
       if (base::trim(line.text).starts_with("what():") && says_not_initialized(line.text)) {
-        return base::trim(line.text);
+        return line;
       }
     }
   }
@@ -66,20 +66,22 @@ FailedChildren cuda_failed_in_children(const graph::Examination& examination) {
   const auto lost = sightings(examination.job, "dataloader-worker-killed");
   for (const Sighting& sighting : lost) {
     const std::size_t at = sighting.line.find("(pid ");
-    if (at == std::string::npos || sighting.line.find("signal: Aborted") == std::string::npos) {
+    const bool of_another_rank = sighting.rank && what->rank && sighting.rank != what->rank;
+    if (of_another_rank || at == std::string::npos ||
+        sighting.line.find("signal: Aborted") == std::string::npos) {
       continue;
     }
     std::string_view pid = std::string_view(sighting.line).substr(at + 5);
-    pid = pid.substr(0, pid.find(')'));
+    pid = pid.substr(0, pid.find(')') + 1);  // "99)": not the end of a different number
     // The second report of the same worker has the user's line.
     const auto second = std::find_if(lost.begin(), lost.end(), [pid](const Sighting& other) {
-      return other.place.known() && other.line.find(pid) != std::string::npos;
+      return other.place.known() && other.line.find(fmt::format(" {}", pid)) != std::string::npos;
     });
     const model::CallSite place = second == lost.end() ? sighting.place : second->place;
     all.push_back(suspect_with(sighting.rank, place, sighting.line));
     all.back().note = "a worker of this DataLoader used CUDA";
-    out.subject = fmt::format("DataLoader worker {}", pid);
-    all.push_back(suspect_with(sighting.rank, place, *what));
+    out.subject = fmt::format("DataLoader worker {}", pid.substr(0, pid.find(')')));
+    all.push_back(suspect_with(sighting.rank, place, what->text));
     break;
   }
   return out;

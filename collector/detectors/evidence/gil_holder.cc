@@ -32,11 +32,15 @@ bool is_of_libc(const model::Frame& frame) {
          frame.file.find("nptl/") != frame.file.npos;
 }
 
-/// In a function of libc that returns when something else happens.
+}  // namespace
+
 bool sleeps_in_kernel(const model::Thread& thread) {
   constexpr std::array<std::string_view, 14> kWaits = {
       "poll",  "select", "epoll_wait", "accept", "recv",  "connect",  "_read",
       "futex", "cond_",  "sem_",       "wait4",  "sleep", "lll_lock", "flock"};
+  if (thread.frames.empty()) {
+    return false;
+  }
   const model::Frame& innermost = thread.frames.front();
   const std::string_view name = innermost.function;
   return is_of_libc(innermost) &&
@@ -44,8 +48,6 @@ bool sleeps_in_kernel(const model::Thread& thread) {
           std::any_of(kWaits.begin(), kWaits.end(),
                       [name](std::string_view wait) { return name.find(wait) != name.npos; }));
 }
-
-}  // namespace
 
 const model::Thread* holder_by_elimination(const model::Process& process) {
   const model::Thread* holder = nullptr;

@@ -11,4 +11,8 @@ namespace ddpdoctor::detectors {
 /// all threads are known and no tool named the holder.
 const model::Thread* holder_by_elimination(const model::Process& process);
 
+/// In a function of libc that returns when something else happens: Python code that calls it has
+/// released the GIL, unless it is the holder that everybody waits for.
+bool sleeps_in_kernel(const model::Thread& thread);
+
 }  // namespace ddpdoctor::detectors

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "collector/detectors/evidence/gil_holder.h"
 #include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
@@ -64,7 +65,7 @@ bool may_have_gil(const Thread& thread) {
     return true;
   }
   const bool python = std::any_of(thread.frames.begin(), thread.frames.end(), is_of_python);
-  return python && (is_of_python(innermost) || thread.state == 'R');
+  return python && !sleeps_in_kernel(thread);
 }
 
 /// The first frame outside those that take the GIL.
@@ -104,13 +105,22 @@ bool is_owner(const Thread& waiting, const Thread& other) {
   return owner && *owner == other.tid;
 }
 
+/// A thread that runs in the code of the mutex and does not want the GIL may hold it for a moment.
+bool held_by_a_third(const model::Process& process, const Thread& holder, const Frame& taker) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [&](const Thread& other) {
+    return &other != &holder && !waits_for_gil(other) && !sleeps_in_kernel(other) &&
+           may_hold_mutex_of(taker, other);
+  });
+}
+
 bool owner_is_known(const Thread& waiting) {
   const model::WaitsOn* mutex = waits_on(waiting, "mutex");
   return mutex != nullptr && target_thread(*mutex);
 }
 
 /// `holder` wants a mutex and has the GIL; `waiter` wants the GIL and is where the mutex is held.
-std::optional<GilInversion> between(const Thread& holder, const Thread& waiter) {
+std::optional<GilInversion> between(const model::Process& process, const Thread& holder,
+                                    const Thread& waiter) {
   const auto taker = mutex_taker(holder);
   if (!taker || !waits_for_gil(waiter) || waits_for_gil(holder) || !holder.gil.value_or(true)) {
     return std::nullopt;
@@ -119,7 +129,8 @@ std::optional<GilInversion> between(const Thread& holder, const Thread& waiter) 
   const bool owned = is_owner(holder, waiter);
   const Frame* inside = frame_in_code_of(holder.frames[*taker], waiter, past_gil(waiter));
   if ((!told && !keeps_gil(holder, *taker)) || (owner_is_known(holder) && !owned) ||
-      (!owned && (inside == nullptr || !may_hold_mutex(holder.frames[*taker], *inside, waiter)))) {
+      (!owned && (held_by_a_third(process, holder, holder.frames[*taker]) || inside == nullptr ||
+                  !may_hold_mutex(holder.frames[*taker], *inside, waiter)))) {
     return std::nullopt;
   }
   return GilInversion{.holder = &holder,
@@ -143,7 +154,7 @@ std::optional<GilInversion> gil_inversion(const model::Process& process) {
       continue;
     }
     for (const Thread& waiter : process.threads) {
-      if (auto found = between(holder, waiter)) {
+      if (auto found = between(process, holder, waiter)) {
         return found;
       }
     }

@@ -51,8 +51,9 @@ bool mesh_failed(std::string_view line) {
 /// The number behind "--nnodes=", "nnodes: ", "min_nodes        : ", "group_world_size=" (of
 /// torchrun's agents).
 int nodes_in(std::string_view line) {
-  constexpr std::array<std::string_view, 6> kWords = {"nnodes",    "min_nodes", "num_machines",
-                                                      "num_nodes", "NNODES",    "group_world_size"};
+  // Not "num_nodes", which data sets of graphs print.
+  constexpr std::array<std::string_view, 5> kWords = {"nnodes", "min_nodes", "num_machines",
+                                                      "NNODES", "group_world_size"};
   int most = 0;
   for (const std::string_view word : kWords) {
     const std::size_t at = line.find(word);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "collector/detectors/evidence/exceptions_in_hand.h"
 #include "collector/detectors/evidence/handlers.h"
+#include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/traceback_lines.h"
@@ -290,13 +291,15 @@ Findings findings_from_text(const graph::Examination& examination, std::string_v
   std::vector<Sighting> seen = sightings(examination.job, kind);
   const auto raised = seen.empty() ? std::vector<Traceback>{} : tracebacks(examination.job);
   name_who_raised(raised, seen);
+  const bool goes_on = !seen.empty() && output_goes_on(examination.job);
   for (const Sighting& sighting : seen) {
     if (sighting.exception->warns && !in_trouble(examination)) {
       continue;
     }
-    const bool harmless = kind == kGpuFault
-                              ? survived(examination.job)
-                              : outlived(examination, sighting.rank) || got_over(raised, sighting);
+    const bool harmless = kind == kGpuFault ? survived(examination.job)
+                                            : outlived(examination, sighting.rank) ||
+                                                  (sighting.exception->of_another && goes_on) ||
+                                                  got_over(raised, sighting);
     by_fix[sighting.exception->fix].push_back(suspect_of(sighting, harmless));
     known.emplace(sighting.exception->fix, sighting.exception);
     const std::string_view because = sighting.exception->because;

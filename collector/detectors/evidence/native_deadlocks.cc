@@ -95,11 +95,9 @@ bool is_recursive(const Thread& thread, std::size_t taker) {
   return std::any_of(thread.frames.begin(), end, recursive);
 }
 
-/// Another thread is inside that code, too, and may be the one that holds the mutex.
 bool held_elsewhere(const model::Process& process, const Thread& thread, const Frame& taker) {
   return std::any_of(process.threads.begin(), process.threads.end(), [&](const Thread& other) {
-    const auto waits = &other == &thread ? std::nullopt : mutex_taker(other);
-    return &other != &thread && !waits && frame_in_code_of(taker, other, 0) != nullptr;
+    return &other != &thread && may_hold_mutex_of(taker, other);
   });
 }
 
@@ -184,12 +182,17 @@ Finding entered_twice(const graph::Examination& examination, const model::Proces
   return finding;
 }
 
-/// Each is inside the code whose mutex the other one wants.
-bool cross(const Thread& one, std::size_t taker_of_one, const Thread& other,
-           std::size_t taker_of_other) {
+/// Each is inside the code whose mutex the other one wants, and no third thread is.
+bool cross(const model::Process& process, const Thread& one, std::size_t taker_of_one,
+           const Thread& other, std::size_t taker_of_other) {
   const Frame& mine = one.frames[taker_of_one];
   const Frame& others = other.frames[taker_of_other];
+  const auto third = [&](const Thread& thread) {
+    return &thread != &one && &thread != &other &&
+           (may_hold_mutex_of(mine, thread) || may_hold_mutex_of(others, thread));
+  };
   return !is_same_code(mine, others) &&
+         std::none_of(process.threads.begin(), process.threads.end(), third) &&
          frame_in_code_of(others, one, taker_of_one + 1) != nullptr &&
          frame_in_code_of(mine, other, taker_of_other + 1) != nullptr;
 }
@@ -214,10 +217,10 @@ Finding crossed(const graph::Examination& examination, const model::Process& pro
       side(examination, process, one, mine, *frame_in_code_of(others, one, 0), still),
       side(examination, process, other, others, *frame_in_code_of(mine, other, 0), still)};
   Finding finding = accuse(examination, kKind, both);
-  finding.summary =
-      fmt::format("{} and {} of {} wait for each other's mutexes ({} and {}){}", thread_name(one),
-                  thread_name(other), process.rank ? who(both) : named(process.pid, "a process"),
-                  function_said(mine), function_said(others), and_who_waits(finding));
+  finding.summary = fmt::format(
+      "{} and {} of {} probably wait for each other's mutexes ({} and {}){}", thread_name(one),
+      thread_name(other), process.rank ? who(both) : named(process.pid, "a process"),
+      function_said(mine), function_said(others), and_who_waits(finding));
   finding.fix =
       "Take these mutexes in the same order everywhere; if both are in a library, update "
       "it.";
@@ -240,8 +243,8 @@ Findings native_deadlocks(const graph::Examination& examination, const model::Pr
   }
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     for (std::size_t k = i + 1; k < waiting.size(); ++k) {
-      if (alive(process) &&
-          cross(*waiting[i], *mutex_taker(*waiting[i]), *waiting[k], *mutex_taker(*waiting[k]))) {
+      if (alive(process) && cross(process, *waiting[i], *mutex_taker(*waiting[i]), *waiting[k],
+                                  *mutex_taker(*waiting[k]))) {
         return {crossed(examination, process, *waiting[i], *waiting[k], still)};
       }
     }

@@ -205,6 +205,12 @@ const Frame* frame_in_code_of(const Frame& taker, const model::Thread& thread, s
   return nullptr;
 }
 
+bool may_hold_mutex_of(const Frame& taker, const model::Thread& thread) {
+  const auto waits = mutex_taker(thread);
+  return !(waits && is_same_code(thread.frames[*waits], taker)) &&
+         frame_in_code_of(taker, thread, 0) != nullptr;
+}
+
 bool is_of_python(const Frame& frame) {
   constexpr std::array<string_view, 12> kBeginnings = {
       "Py",          "_Py",        "cfunction_",    "method_vectorcall",

@@ -32,6 +32,10 @@ bool is_same_code(const model::Frame& one, const model::Frame& other);
 const model::Frame* frame_in_code_of(const model::Frame& taker, const model::Thread& thread,
                                      std::size_t from);
 
+/// The thread is inside that code and does not itself wait for a mutex there: it may hold the
+/// mutex, also while it waits for a different one.
+bool may_hold_mutex_of(const model::Frame& taker, const model::Thread& thread);
+
 /// A frame of the interpreter, or of Python code.
 bool is_of_python(const model::Frame& frame);
 

@@ -38,13 +38,16 @@ bool says_name_unknown(std::string_view text) {
                      [text](std::string_view words) { return text.find(words) != text.npos; });
 }
 
-bool failed_to_reach_store(const Traceback& traceback) {
+bool makes_store(const Traceback& traceback) {
   const model::CallSite& raiser = traceback.raiser;
-  const bool makes_store = traceback.source.find("TCPStore(") != std::string::npos ||
-                           (raiser.file.ends_with("torch/distributed/rendezvous.py") &&
-                            raiser.function.ends_with("rendezvous_handler"));
-  return makes_store && !lacks_environment(traceback.exception) && !is_told(traceback.exception) &&
-         !is_consequence(traceback);
+  return traceback.source.find("TCPStore(") != std::string::npos ||
+         (raiser.file.ends_with("torch/distributed/rendezvous.py") &&
+          raiser.function.ends_with("rendezvous_handler"));
+}
+
+bool failed_to_reach_store(const Traceback& traceback) {
+  return makes_store(traceback) && !lacks_environment(traceback.exception) &&
+         !is_told(traceback.exception) && !is_consequence(traceback);
 }
 
 }  // namespace ddpdoctor::detectors

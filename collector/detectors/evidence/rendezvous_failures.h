@@ -9,6 +9,9 @@
 
 namespace ddpdoctor::detectors {
 
+/// Raised by the constructor of the store.
+bool makes_store(const Traceback& traceback);
+
 /// Raised by the constructor of the store, which other messages do not identify.
 bool failed_to_reach_store(const Traceback& traceback);
 

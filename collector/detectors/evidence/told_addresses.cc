@@ -106,6 +106,34 @@ void add_sockets(const model::JobModel& job, Notes& notes) {
   }
 }
 
+/// The address to which a client of the store connects decides: a different one that its process
+/// prints is not used, such as a default of its configuration.
+void drop_unused(const std::map<AddressSource, Seen>& sockets, Notes& notes) {
+  for (auto& [key, speakers] : notes) {
+    std::erase_if(speakers, [&sockets](const auto& one) {
+      const auto socket = sockets.find(one.first);
+      const auto port = [](const std::string& value) { return value.substr(value.rfind(':') + 1); };
+      const auto is_used = [&](const std::string& value) {
+        return port(value).find_first_not_of("0123456789") != std::string::npos ||  // a host
+               socket->second.values.contains(port(value));
+      };
+      return socket != sockets.end() && !one.second.values.empty() &&
+             std::none_of(one.second.values.begin(), one.second.values.end(), is_used);
+    });
+  }
+}
+
+/// A process that shows the values of two camps was started again with a different one: these are
+/// attempts, not processes that disagree.
+bool are_attempts(const std::vector<AddressCamp>& camps,
+                  const std::map<AddressSource, Seen>& speakers) {
+  return std::any_of(speakers.begin(), speakers.end(), [&camps](const auto& one) {
+    return std::count_if(camps.begin(), camps.end(), [&one](const AddressCamp& camp) {
+             return one.second.values.contains(camp.value);
+           }) > 1;
+  });
+}
+
 bool is_said_in_logs(const model::JobModel& job, std::string_view words) {
   return std::any_of(job.logs.begin(), job.logs.end(), [words](const model::Log& log) {
     return log.text.find(words) != std::string::npos;
@@ -209,7 +237,9 @@ std::vector<AddressDispute> told_addresses(const model::JobModel& job) {
     return {};
   }
   Notes notes = read_notes(job);
+  const auto sockets = notes[{"MASTER_PORT", "socket"}];
   add_sockets(job, notes);
+  drop_unused(sockets, notes);
   const Camps camps(job);
   // A start script that finds a port in use tries the next one.
   const bool retried = is_said_in_logs(job, "ddress already in use");
@@ -217,10 +247,13 @@ std::vector<AddressDispute> told_addresses(const model::JobModel& job) {
   for (const auto& [key, speakers] : notes) {
     for (const Sort sort : {Sort::kRank, Sort::kNode, Sort::kLog, Sort::kNobody}) {
       AddressDispute dispute{.name = key.first, .camps = camps.of(sort, speakers)};
-      if (dispute.camps.size() < 2 || (sort == Sort::kNobody && retried)) {
+      if (dispute.camps.size() < 2 || are_attempts(dispute.camps, speakers) ||
+          (sort == Sort::kNobody && retried)) {
         continue;
       }
-      dispute.decides = sort != Sort::kNobody && decides(job, dispute.name, dispute.camps);
+      // "master_port" in small letters is a word of configurations and of prose, too.
+      const bool bare = key.second == "master_port" || key.second == "master_addr";
+      dispute.decides = sort != Sort::kNobody && !bare && decides(job, dispute.name, dispute.camps);
       out.push_back(std::move(dispute));
       break;
     }

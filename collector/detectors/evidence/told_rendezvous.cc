@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/told_addresses.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
@@ -146,17 +147,18 @@ bool barrier_completed(const model::JobModel& job) {
 }  // namespace
 
 Findings rendezvous_told_by_logs(const graph::Examination& examination) {
+  if (addresses_differ(examination.job)) {
+    return {};  // environment-differs reports it
+  }
   Findings findings = findings_from_text(examination, kRendezvousKind);
   ToldCounts told;
   for (const Sighting& sighting : sightings(examination.job, kRendezvousKind)) {
     told.read(sighting.line, sighting.rank);
   }
   read_surplus(examination.job, told);
-  if (addresses_differ(examination.job)) {
-    return {};  // environment-differs reports it
-  }
   if (!told.surplus.empty()) {
-    const bool over = barrier_completed(examination.job) || outlived(examination, std::nullopt);
+    const bool over = barrier_completed(examination.job) || output_goes_on(examination.job) ||
+                      outlived(examination, std::nullopt);
     return over ? Findings{} : Findings{too_many(told)};
   }
   if (findings.empty() || (!told.gave_up && barrier_completed(examination.job))) {

@@ -181,11 +181,16 @@ bool is_of_launcher(const std::vector<model::CallSite>& frames) {
   constexpr std::array<std::string_view, 5> kModules = {
       "/torch/distributed/launch.py", "/torch/distributed/run.py", "/torch/distributed/launcher/",
       "/accelerate/commands/launch.py", "/deepspeed/launcher/"};
-  return std::any_of(frames.begin(), frames.end(), [&kModules](const model::CallSite& frame) {
+  const auto of_module = [&kModules](const model::CallSite& frame) {
     return std::any_of(kModules.begin(), kModules.end(), [&frame](std::string_view module) {
       return frame.file.find(module) != std::string::npos;
     });
-  });
+  };
+  const auto innermost = std::find_if(frames.rbegin(), frames.rend(), of_module);
+  // The launcher may run the user's code itself.
+  return innermost != frames.rend() &&
+         std::none_of(frames.rbegin(), innermost,
+                      [](const model::CallSite& frame) { return model::is_user_file(frame.file); });
 }
 
 bool may_be_users_file(std::string_view file) {

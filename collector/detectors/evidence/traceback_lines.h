@@ -49,7 +49,8 @@ std::optional<model::CallSite> pytest_place(std::string_view line);
 /// A line of pytest with the exception: "E   ValueError: no" → the text after the E.
 std::optional<std::string_view> pytest_message(std::string_view line);
 
-/// A frame is in a module in which a launcher waits for its ranks and raises for one that failed.
+/// Outermost first; raised by a module in which a launcher waits for its ranks, for one that
+/// failed.
 bool is_of_launcher(const std::vector<model::CallSite>& frames);
 
 /// Counts as the user's if the traceback shows no user file.

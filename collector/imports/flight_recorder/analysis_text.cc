@@ -23,6 +23,7 @@ using model::CallSite;
 using model::Rank;
 
 constexpr std::size_t kMostAnalyses = 1000;  // calls in one text
+constexpr std::size_t kMostCallsOfRanks = 200'000;
 
 /// What one rank's call has instead of the printed one.
 struct Difference {
@@ -199,7 +200,8 @@ void add_analysis(Analysis one, model::JobModel& job) {
       one.expected.push_back(rank);
     }
   }
-  if ((one.missing.empty() && one.differences.empty()) || one.expected.empty()) {
+  if ((one.missing.empty() && one.differences.empty()) || one.expected.empty() ||
+      job.collectives.size() + one.expected.size() > kMostCallsOfRanks) {
     return;
   }
   take_frames(one);

@@ -176,19 +176,24 @@ struct Process {
 
 struct Survey {
   std::map<std::string_view, Process> heads;
-  bool of_runtime = false;
+  std::set<std::string_view> of_runtime;  // heads before lines of a runtime
+  // A head comes back after another one: "[Epoch 1]: " of a counter does not.
+  bool interleaved = false;
   // A blank follows every head: it is not the indentation of a line.
   bool spaced = true;
 };
 
 Survey survey_of(const std::vector<std::string_view>& lines, const std::string& shape) {
   Survey out;
+  std::string_view last;
   for (const std::string_view line : lines) {
     const auto text = behind_time(line);
     const auto head = text ? head_with(*text, shape) : std::nullopt;
     if (!head || out.heads.size() > kMostHeads) {
       continue;
     }
+    out.interleaved = out.interleaved || (head->text != last && out.heads.contains(head->text));
+    last = head->text;
     Process& process = out.heads[head->text];
     process.words = head->words;
     ++process.lines;
@@ -197,7 +202,9 @@ Survey survey_of(const std::vector<std::string_view>& lines, const std::string& 
     if (behind.rank) {
       process.told.insert(*behind.rank);
     }
-    out.of_runtime = out.of_runtime || is_of_runtime(behind.text) || is_of_runtime(head->rest);
+    if (is_of_runtime(behind.text) || is_of_runtime(head->rest)) {
+      out.of_runtime.insert(head->text);
+    }
   }
   return out;
 }
@@ -249,7 +256,9 @@ Labels labelled_by(const std::string& shape, const std::vector<std::string_view>
   for (const auto& [name, process] : survey.heads) {
     fit += process.lines;
   }
-  if (!survey.of_runtime || count < 2 || count > kMostHeads || fit < 2 * count) {
+  // An exception that a program handled in one round of a counter is of one head.
+  const std::size_t least = survey.interleaved ? 1 : 2;
+  if (survey.of_runtime.size() < least || count < 2 || count > kMostHeads || fit < 2 * count) {
     return {};
   }
   std::vector<HeadWords> words;

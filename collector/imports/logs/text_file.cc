@@ -45,7 +45,6 @@ namespace {
 // Bytes of a file; of a larger one, the end is read.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 constexpr std::size_t kLongestHeading = 16;
-constexpr std::string_view kInterrupted = "an interrupt's last traceback";
 constexpr std::size_t kNearHeading = 3;  // lines between a heading with a rank and its dump
 
 struct Tool {
@@ -125,6 +124,13 @@ void read_dumps(const Stream& stream, std::optional<model::Rank> rank, Finding& 
       lines.take();
       continue;
     }
+    const bool may_read_nothing = tool->read == read_gdb || tool->read == read_lldb;
+    if (may_read_nothing && finding.dumps.size() == before) {  // no thread of it has a frame
+      if (lines.at() == start) {
+        lines.take();
+      }
+      continue;
+    }
     finding.tools.insert(tool->name);
     const auto named = rank ? rank : heading_above(stream, start, finding);
     for (std::size_t i = start; i < lines.at(); ++i) {
@@ -196,7 +202,7 @@ void add_interrupted(const std::map<std::optional<model::Rank>, Stream>& streams
   }
   if (!stacks.empty()) {
     std::move(stacks.begin(), stacks.end(), std::back_inserter(finding.dumps));
-    finding.tools.insert(kInterrupted);
+    finding.tools.insert(model::kOfInterrupt);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "base/word.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/model/questions.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -177,6 +178,20 @@ std::optional<model::WaitsOn> wait_of(const model::JobModel& job, const model::T
   return line ? wait_of_line(*line) : std::nullopt;
 }
 
+/// Python raises KeyboardInterrupt after the call at this line has returned, unless the call waits
+/// in a way that a signal interrupts: the standard library's waits, and those that the line shows.
+/// A thread at any other line ran. Waits for ranks keep their meaning.
+bool ran_when_interrupted(const model::Thread& thread) {
+  if (thread.waits_on || thread.frames.empty() || !thread.capture.ends_with(model::kOfInterrupt)) {
+    return false;
+  }
+  const std::string& file = thread.frames.front().file;
+  const bool of_torch = file.find("torch/distributed/") != std::string::npos ||
+                        file.find("torch/autograd/") != std::string::npos;
+  const bool installed = file.find("-packages/") != std::string::npos;
+  return !of_torch && (installed || model::is_user_file(file));
+}
+
 }  // namespace
 
 void infer_waits(model::JobModel& job) {
@@ -186,12 +201,15 @@ void infer_waits(model::JobModel& job) {
         if (!model::was_dumped(process) || thread.waits_on) {
           continue;
         }
-        if (&thread == process.threads.data() && waits_for_socket(thread)) {
+        // py-spy calls a thread active unless the kernel says otherwise; where it does not know the
+        // kernel's id of the thread, unless it knows its innermost function as a wait.
+        const bool runs = thread.state == 'R' && thread.tid > 0;
+        if (&thread == process.threads.data() && !runs && waits_for_socket(thread)) {
           thread.waits_on = waits("socket", {});
-          // py-spy calls a thread active unless it knows its innermost function as a wait.
           thread.state = thread.state == 'R' ? 'S' : thread.state;
         } else {
           thread.waits_on = wait_of(job, thread);
+          thread.state = ran_when_interrupted(thread) ? 'R' : thread.state;
         }
       }
     }

@@ -280,13 +280,11 @@ bool read_gdb(Lines& lines, std::vector<StackDump>& out) {
   if (!begins_process(lines)) {
     return false;
   }
-  const Lines start = lines;
   Session(dump).read(lines);
   const bool any = std::any_of(dump.process.threads.begin(), dump.process.threads.end(),
                                [](const model::Thread& thread) { return !thread.frames.empty(); });
   if (!any && !dump.main_pointer) {
-    lines = start;
-    return false;
+    return true;  // its lines are read only once
   }
   if (dump.process.pid == 0 && !bare) {
     const auto lowest = std::min_element(

@@ -77,8 +77,9 @@ bool shows_place(const PythonTraceback& traceback) {
 std::vector<StackDump> interrupted_stacks(std::span<const std::string_view> all) {
   std::vector<StackDump> out;
   Lines lines(all);
-  bool read = false;    // the chain at the cursor has given its stack
-  std::size_t end = 0;  // of the newest traceback that an interrupt ended
+  bool read = false;     // the chain at the cursor has given its stack
+  std::size_t end = 0;   // of the newest traceback that an interrupt ended
+  std::size_t last = 0;  // of the newest traceback
   while (!lines.done() && out.size() < kMostDumps) {
     if (!lines.peek().ends_with(kTracebackHeading)) {
       lines.take();
@@ -87,6 +88,7 @@ std::vector<StackDump> interrupted_stacks(std::span<const std::string_view> all)
     const std::size_t heading = lines.at();
     const Introduction how = introduction(all, heading);
     PythonTraceback traceback = read_python_traceback(lines);
+    last = lines.at();
     read = read && how == Introduction::kChained;
     if (read || how == Introduction::kPartial || !says_interrupt(traceback.exception)) {
       continue;
@@ -101,6 +103,9 @@ std::vector<StackDump> interrupted_stacks(std::span<const std::string_view> all)
       out.push_back(dump_of(std::move(traceback)));
       out.back().identity = fmt::format("line {}", heading);
     }
+  }
+  if (all.size() - last > kMostBetween) {  // the output of the next attempt
+    out.clear();
   }
   std::erase_if(out, [](const StackDump& dump) {
     return role_in_dump(dump.process) == model::Role::kLauncher;

@@ -228,7 +228,8 @@ bool read_lldb(Lines& lines, std::vector<StackDump>& out) {
   const auto& threads = dump.process.threads;
   if (std::all_of(threads.begin(), threads.end(),
                   [](const model::Thread& thread) { return thread.frames.empty(); })) {
-    return false;
+    lines = ahead;  // its lines are read only once
+    return true;
   }
   lines = ahead;
   put_main_first(dump);

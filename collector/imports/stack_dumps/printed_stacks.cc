@@ -184,6 +184,13 @@ bool is_of_main(const model::Thread& thread) {
                                     thread.frames.back().function == "_run_module_as_main");
 }
 
+/// A heading names a thread, or a stack begins where threading starts one. "starting 4 threads"
+/// above the frames of a warning does not.
+bool shows_thread(const model::Thread& thread, string_view ident) {
+  return !ident.empty() || thread.name == "MainThread" || thread.name.starts_with("Thread-") ||
+         (!thread.frames.empty() && thread.frames.back().function == "_bootstrap");
+}
+
 struct PrintedThread {
   model::Thread thread;
   std::string ident;
@@ -246,6 +253,7 @@ bool read_printed_stacks(Lines& lines, std::vector<StackDump>& out) {
   StackDump whole = new_dump();
   std::vector<PrintedThread> threads;
   Lines last = lines;
+  bool known = false;
   while (const auto between_stacks = lines_to_stack(ahead, threads.empty())) {
     std::string heading;
     for (std::size_t i = 0; i < *between_stacks; ++i) {
@@ -255,13 +263,19 @@ bool read_printed_stacks(Lines& lines, std::vector<StackDump>& out) {
     PrintedThread one;
     one.ident = ident_in(heading);
     one.thread.name = base::elide(name_in(heading), kLongestName);
-    if (!read_printed_frames(ahead, one.thread, whole) || threads.size() >= kMostThreads) {
+    if (!read_printed_frames(ahead, one.thread, whole)) {
+      lines = ahead;  // no tool reads these frames again
       return false;
     }
+    known = known || shows_thread(one.thread, one.ident);
     threads.push_back(std::move(one));
     last = ahead;
+    if (threads.size() >= kMostThreads) {
+      break;  // the rest is read by the next call
+    }
   }
-  if (threads.empty()) {
+  if (threads.empty() || !known) {
+    lines = last;
     return false;
   }
   lines = last;

@@ -126,9 +126,15 @@ Exception: Unable to unpickle data from other workers. all_gather_list requires 
   const auto findings = found("rank-raised", kCaught + out_of_step);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_TRUE(findings[0].culprits.empty());
-  EXPECT_TRUE(findings[0].summary.starts_with("the rank on GPU 0 ran out of GPU memory"));
+  EXPECT_TRUE(findings[0].summary.starts_with("a rank on GPU 0 ran out of GPU memory"));
   EXPECT_TRUE(found("rank-raised", kCaught).empty());  // all may have skipped it
   EXPECT_TRUE(found("rank-raised", out_of_step).empty());
+  std::string steps;
+  for (int step = 0; step < 9; ++step) {
+    steps += "step " + std::to_string(step) + " loss 0.3\n";
+  }
+  EXPECT_TRUE(found("rank-raised", kCaught + steps + out_of_step).empty())
+      << "it was in step again";
 }
 
 TEST(CaughtMemory, AnErrorThatEndedItsProgramWasNotCaught) {

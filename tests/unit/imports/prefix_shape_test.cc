@@ -96,9 +96,12 @@ TEST(PrefixShape, ACounterIsNotAProcess) {
   for (int i = 0; i < 12; ++i) {
     nccl += fmt::format("n4:{0}:9 [{1}] NCCL INFO init.cc:{2} -> 1\n", 70 + i % 2, i % 2, i);
   }
-  for (const std::string& text : {nccl, steps, steps + std::string(kRaised), sources, frames,
-                                  std::string("[a|0]: x\n[a|1]: y\n"), behind("[trainer0|0]:"),
-                                  behind("[step 3]: ") + behind("[step 7]: "), std::string()}) {
+  const std::string handled = "[trial 0]: begins\n[trial 0]: ends\n" + behind("[trial 1]: ") +
+                              "[trial 1]: skipped\n[trial 2]: begins\n[trial 2]: ends\n";
+  for (const std::string& text :
+       {handled, nccl, steps, steps + std::string(kRaised), sources, frames,
+        std::string("[a|0]: x\n[a|1]: y\n"), behind("[trainer0|0]:"),
+        behind("[step 3]: ") + behind("[step 7]: "), std::string()}) {
     EXPECT_EQ(labels_of(text).text, "") << text;
   }
 }
