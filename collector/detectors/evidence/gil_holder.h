@@ -12,7 +12,7 @@ namespace ddpdoctor::detectors {
 const model::Thread* holder_by_elimination(const model::Process& process);
 
 /// In a function of libc that returns when something else happens: Python code that calls it has
-/// released the GIL, unless it is the holder that everybody waits for.
+/// released the GIL, unless it is the holder for which the others wait.
 bool sleeps_in_kernel(const model::Thread& thread);
 
 }  // namespace ddpdoctor::detectors

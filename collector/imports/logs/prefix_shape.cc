@@ -177,7 +177,7 @@ struct Process {
 struct Survey {
   std::map<std::string_view, Process> heads;
   std::set<std::string_view> of_runtime;  // heads before lines of a runtime
-  // A head comes back after another one: "[Epoch 1]: " of a counter does not.
+  // A line with a head follows lines of another, later head: not if it counts ("[Epoch 1]: ").
   bool interleaved = false;
   // A blank follows every head: it is not the indentation of a line.
   bool spaced = true;

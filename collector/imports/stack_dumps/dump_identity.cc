@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "collector/imports/stack_dumps/process_titles.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -137,6 +138,24 @@ std::vector<model::Observation> separated(std::vector<model::Process> processes,
   for (model::Process& process : processes) {
     const std::size_t left = looks[identity_of(process)]--;
     out[most - left].processes.push_back(std::move(process));
+  }
+  return out;
+}
+
+std::string target_of(const model::Process& process) {
+  if (process.threads.empty() || role_of_title(process.command)) {
+    return {};
+  }
+  const auto& frames = process.threads[0].frames;
+  const auto start = std::find_if(frames.begin(), frames.end(), [](const model::Frame& frame) {
+    return frame.file.find("multiprocessing/process.py") != std::string::npos &&
+           frame.function.ends_with("_bootstrap");
+  });
+  std::string out;
+  for (auto frame = frames.begin(); start != frames.end() && frame != start; ++frame) {
+    if (frame->language == model::Language::kPython && model::is_user_file(frame->file)) {
+      out = fmt::format("{}:{}", frame->file, frame->function);
+    }
   }
   return out;
 }

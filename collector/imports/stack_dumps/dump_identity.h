@@ -34,4 +34,8 @@ bool take_numbers(model::JobModel& job);
 /// Each process occurs at most once per observation; the last snapshot of each is in the last one.
 std::vector<model::Observation> separated(std::vector<model::Process> processes, double interval);
 
+/// File and name of the user's function that multiprocessing runs; empty if it runs none. The stack
+/// of a forked child begins with that of its parent.
+std::string target_of(const model::Process& process);
+
 }  // namespace ddpdoctor::imports

@@ -78,40 +78,18 @@ bool serves(const model::Thread& main) {
   return started && !as_rank;
 }
 
-/// File and name of the user's function that multiprocessing runs; empty if it runs none. The stack
-/// of a forked child begins with that of its parent.
-std::string target_of(const StackDump& dump) {
-  const auto& threads = dump.process.threads;
-  if (threads.empty() || role_of_title(dump.process.command) ||
-      !has_file(threads[0], "multiprocessing/process.py", "_bootstrap")) {
-    return {};
-  }
-  const auto& frames = threads[0].frames;
-  const auto start = std::find_if(frames.begin(), frames.end(), [](const model::Frame& frame) {
-    return frame.file.find("multiprocessing/process.py") != std::string::npos &&
-           frame.function.ends_with("_bootstrap");
-  });
-  std::string out;
-  for (auto frame = frames.begin(); frame != start; ++frame) {
-    if (frame->language == model::Language::kPython && model::is_user_file(frame->file)) {
-      out = fmt::format("{}:{}", frame->file, frame->function);
-    }
-  }
-  return out;
-}
-
 /// Of the processes in which multiprocessing runs one function, all are ranks if one is.
 void give_roles(std::vector<StackDump>& dumps) {
   std::set<std::string> targets;
   for (StackDump& dump : dumps) {
     dump.process.role = role_in_dump(dump.process);
     if (dump.process.role == model::Role::kRank) {
-      targets.insert(target_of(dump));
+      targets.insert(target_of(dump.process));
     }
   }
   targets.erase("");
   for (StackDump& dump : dumps) {
-    if (dump.process.role == model::Role::kOther && targets.contains(target_of(dump))) {
+    if (dump.process.role == model::Role::kOther && targets.contains(target_of(dump.process))) {
       dump.process.role = model::Role::kRank;
     }
   }
