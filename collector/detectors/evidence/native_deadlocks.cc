@@ -36,7 +36,7 @@ struct Reentry {
   bool owned = false;  // the mutex names the thread itself
 };
 
-bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
+bool is_named_in(std::string_view name, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -46,10 +46,10 @@ bool allocates(std::string_view name) {
       "malloc",        "calloc",       "realloc",         "free",     "posix_memalign", "memalign",
       "aligned_alloc", "operator new", "operator delete", "madvise",  "mmap",           "munmap",
       "__libc_malloc", "__libc_free",  "_int_malloc",     "_int_free"};
-  return is_one_of(name, kNames) || name.starts_with("mi_malloc") || name.starts_with("mi_free") ||
-         name.starts_with("_mi_malloc") || name.starts_with("je_") || name.starts_with("tc_") ||
-         name.starts_with("_intercept_") || name.starts_with("__GI___libc_malloc") ||
-         name.starts_with("__GI___libc_free");
+  return is_named_in(name, kNames) || name.starts_with("mi_malloc") ||
+         name.starts_with("mi_free") || name.starts_with("_mi_malloc") || name.starts_with("je_") ||
+         name.starts_with("tc_") || name.starts_with("_intercept_") ||
+         name.starts_with("__GI___libc_malloc") || name.starts_with("__GI___libc_free");
 }
 
 /// "<signal handler called>" of gdb, and the function to which a handler returns.
@@ -75,7 +75,7 @@ bool calls_back(const Frame& frame) {
                                                        "call_ll_exitfuncs"};
   const std::string name = plain_function(frame.function);
   return frame.language == model::Language::kNative &&
-         (is_signal(frame.function) || allocates(name) || is_one_of(name, kNames));
+         (is_signal(frame.function) || allocates(name) || is_named_in(name, kNames));
 }
 
 /// Frames of malloc have one lock (or one for each arena), whatever their names.

@@ -114,7 +114,7 @@ bool is_folder_of_library(string_view folder) {
   return !folder.empty() && folder != "." && folder != ".." && !contains_one_of(folder, kSystem);
 }
 
-bool is_of_libc(const Frame& frame) {
+bool is_libc_code(const Frame& frame) {
   constexpr std::array<string_view, 5> kModules = {"libc.so", "libc-2", "libpthread", "ld-linux",
                                                    "ld-2"};
   return begins_with_one_of(frame.module, kModules);
@@ -192,7 +192,7 @@ bool is_same_code(const Frame& one, const Frame& other) {
   const bool in_c = a.find("::") == a.npos && b.find("::") == b.npos && !is_of_python(one) &&
                     !is_of_python(other);
   return in_c && ((is_small_library(one.module) && one.module == other.module) ||
-                  (is_folder_of_library(folder_of(one.file)) && !is_of_libc(one) &&
+                  (is_folder_of_library(folder_of(one.file)) && !is_libc_code(one) &&
                    folder_of(one.file) == folder_of(other.file)));
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = PlainValue::Kind;
 
-constexpr std::size_t kMostFrames = 64;
+constexpr std::size_t kMostEntryFrames = 64;
 constexpr std::size_t kMostShapes = 4096;
 constexpr std::size_t kMostExtents = 64;
 constexpr std::size_t kMostParts = 64;  // parts of a frame
@@ -217,7 +217,7 @@ Fingerprint DumpReader::frames_print(const PlainDocument& document, const PlainV
   Fingerprint print = 1;
   std::size_t count = 0;
   for (const PlainValue& frame : document.items(frames)) {
-    if (++count > kMostFrames) {
+    if (++count > kMostEntryFrames) {
       break;
     }
     const auto parts = document.items(frame);
@@ -246,7 +246,7 @@ model::CollectiveCall DumpReader::call_of(const PlainDocument& document, const F
   record.input_dtypes = texts_of(document, fields[kInputTypes]);
   record.output_dtypes = texts_of(document, fields[kOutputTypes]);
   const auto frames = document.items(fields[kFrames]);
-  for (const PlainValue& frame : frames.first(std::min(frames.size(), kMostFrames))) {
+  for (const PlainValue& frame : frames.first(std::min(frames.size(), kMostEntryFrames))) {
     if (document.items(frame).size() > kMostParts) {
       continue;
     }

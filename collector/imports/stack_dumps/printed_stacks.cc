@@ -106,7 +106,7 @@ bool prints_stacks(string_view source) {
                      [source](string_view call) { return source.find(call) != string_view::npos; });
 }
 
-std::size_t indentation_of(string_view line) {
+std::size_t printed_margin(string_view line) {
   return std::min(line.find_first_not_of(" \t"), line.size());
 }
 
@@ -114,10 +114,10 @@ std::size_t indentation_of(string_view line) {
 bool read_printed_frames(Lines& lines, model::Thread& thread, StackDump& dump) {
   std::string source;
   while (auto frame = printed_frame(lines.peek())) {
-    const std::size_t margin = indentation_of(lines.take());
+    const std::size_t margin = printed_margin(lines.take());
     source.clear();
     for (bool first = true; !lines.peek().empty() && !printed_frame(lines.peek()) &&
-                            indentation_of(lines.peek()) > margin;
+                            printed_margin(lines.peek()) > margin;
          first = false) {
       const string_view text = base::trim(lines.take());
       if (first) {
