@@ -25,8 +25,8 @@ constexpr std::size_t kLongestQuotedLine = 240;
 constexpr std::size_t kMostShown = 4096;  // processes with a value
 
 /// Who shows a value.
-enum class Sort { kRank, kNode, kLog, kNobody };
-using AddressSource = std::pair<Sort, int>;  // its number; for nobody, the value itself
+enum class Sort { kRank, kNode, kLog, kUnnamed };
+using AddressSource = std::pair<Sort, int>;  // its number; without a name, the value itself
 
 struct Seen {
   std::set<std::string> values;
@@ -70,7 +70,7 @@ AddressSource speaker_of_value(const LogLine& line, bool several_logs, const Sho
   }
   int port = 0;
   std::from_chars(value.value.data(), value.value.data() + value.value.size(), port);
-  return {Sort::kNobody, port};
+  return {Sort::kUnnamed, port};
 }
 
 Notes read_notes(const model::JobModel& job) {
@@ -245,15 +245,15 @@ std::vector<AddressDispute> told_addresses(const model::JobModel& job) {
   const bool retried = is_said_in_logs(job, "ddress already in use");
   std::vector<AddressDispute> out;
   for (const auto& [key, speakers] : notes) {
-    for (const Sort sort : {Sort::kRank, Sort::kNode, Sort::kLog, Sort::kNobody}) {
+    for (const Sort sort : {Sort::kRank, Sort::kNode, Sort::kLog, Sort::kUnnamed}) {
       AddressDispute dispute{.name = key.first, .camps = camps.of(sort, speakers)};
       if (dispute.camps.size() < 2 || are_attempts(dispute.camps, speakers) ||
-          (sort == Sort::kNobody && retried)) {
+          (sort == Sort::kUnnamed && retried)) {
         continue;
       }
       // "master_port" in small letters is a word of configurations and of prose, too.
       const bool bare = key.second == "master_port" || key.second == "master_addr";
-      dispute.decides = sort != Sort::kNobody && !bare && decides(job, dispute.name, dispute.camps);
+      dispute.decides = sort != Sort::kUnnamed && !bare && decides(job, dispute.name, dispute.camps);
       out.push_back(std::move(dispute));
       break;
     }
