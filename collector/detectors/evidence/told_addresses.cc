@@ -253,7 +253,8 @@ std::vector<AddressDispute> told_addresses(const model::JobModel& job) {
       }
       // "master_port" in small letters is a word of configurations and of prose, too.
       const bool bare = key.second == "master_port" || key.second == "master_addr";
-      dispute.decides = sort != Sort::kUnnamed && !bare && decides(job, dispute.name, dispute.camps);
+      dispute.decides =
+          sort != Sort::kUnnamed && !bare && decides(job, dispute.name, dispute.camps);
       out.push_back(std::move(dispute));
       break;
     }
