@@ -27,7 +27,7 @@ using model::CollectiveCall;
 constexpr std::size_t kMostInspectorCalls = 4096;  // of a communicator; the newest are kept
 constexpr std::size_t kMostCommunicators = 10'000;
 constexpr std::size_t kMostOperations = 64;
-constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kLongestInspected = 128;
 constexpr std::int64_t kLargest = std::int64_t{1} << 53;  // exact in a JSON number
 
 /// A call, kept in file order; numbered() numbers it when all operations are known.
@@ -78,10 +78,10 @@ void read_record(const Cursor& record, InspectorReading& reading) {
   const Cursor size = header["n_ranks"];
   const Cursor host = metadata["hostname"];
   const Cursor pid = metadata["pid"];
-  reading.host = base::elide(host.text().value_or(""), kLongestName);
+  reading.host = base::elide(host.text().value_or(""), kLongestInspected);
   reading.pid = static_cast<pid_t>(pid.whole(1, kMaxPid).value_or(0));
   const auto whose = rank.whole(0, kMaxRank);
-  const std::string name = base::elide(id.text().value_or(""), kLongestName);
+  const std::string name = base::elide(id.text().value_or(""), kLongestInspected);
   const bool fits = reading.all.size() < kMostCommunicators || reading.all.contains(name);
   if (!whose || name.empty() || !fits) {
     return;
@@ -96,7 +96,7 @@ void read_record(const Cursor& record, InspectorReading& reading) {
   const Cursor number = call["coll_sn"];
   const Cursor trace = call["event_trace_ts"];  // only with NCCL_INSPECTOR_DUMP_VERBOSE=1
   Completed done;
-  done.operation = base::elide(operation.text().value_or(""), kLongestName);
+  done.operation = base::elide(operation.text().value_or(""), kLongestInspected);
   done.number = number.whole(0, kLargest).value_or(0);
   done.call.rank = *communicator.rank;
   done.call.group = name;

@@ -32,3 +32,17 @@ def test_names_of_other_folders_and_exported_ones_do_not_count():
     texts = {"graph/a.cc": unit("constexpr int kMost = 3;"), "model/a.cc": unit("constexpr int kMost = 3;")}
     assert list(unity_names.repeated(texts)) == []
     assert list(unity_names.own_names("namespace ddpdoctor {\n\nint shown(int one) {\n}\n\n}  // namespace ddpdoctor\n")) == []
+
+
+def test_a_name_of_a_header_that_a_file_of_the_folder_includes_is_taken():
+    header = "namespace ddpdoctor::graph {\n\nstd::string quoted(std::string_view text);\n\n}  // namespace ddpdoctor::graph\n"
+    user = '#include "graph/words.h"\n' + unit("constexpr int kMost = 3;")
+    other = unit("std::string quoted(const std::string& text) {\n}")
+    found = unity_names.repeated({"graph/a.cc": user, "graph/b.cc": other}, {"graph/words.h": header})
+    assert [(path, name, first) for path, _, name, first in found] == [("graph/b.cc", "quoted", "graph/words.h")]
+    assert list(unity_names.repeated({"graph/b.cc": other}, {"graph/words.h": header})) == []
+
+
+def test_templates_are_defined_once_too():
+    both = "template <class T>\nbool is_one_of(T one) {\n}"
+    assert repeated(both, both) == ["is_one_of"]

@@ -120,7 +120,8 @@ def words():
 def unity():
     """A unity build compiles the files of a folder together."""
     files = {path: (ROOT / path).read_text() for path in tracked("*.cc") if path.startswith(FOLDERS) and not path.startswith("agent/")}
-    for path, line, name, first in unity_names.repeated(files):
+    headers = {path: (ROOT / path).read_text() for path in tracked("*.h")}
+    for path, line, name, first in unity_names.repeated(files, headers):
         yield f"{path}:{line}: {name} is also defined in {first}; names of a file are unique in its folder (cmake/unity.cmake)"
 
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names that a file of C++ defines for itself, read from the house's layout: what is in a namespace is not indented. A unity build
-(cmake/unity.cmake) compiles the files of a folder together, so such a name may occur once in a folder; an alias may be repeated."""
+(cmake/unity.cmake) compiles the files of a folder together, so such a name may occur once in a folder, and not in a header that a file of the
+folder includes; an alias may be repeated."""
 import collections
 import re
 
 NAMESPACE = re.compile(r"(?:inline )?namespace ?([\w:]*) ?\{$")
 TYPE = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)\b[^;]*$")
 FUNCTION = re.compile(r"[^=({;]*?[\s&*](\w+)\((.*)")
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 VARIABLE = re.compile(r"(?:static |constexpr |const |constinit |inline )[^=({;]*?(\w+)(?:\[\w*\])* ?[={;]")
 
 
@@ -23,11 +25,12 @@ def parameters(text):
         else:
             one += letter
     types.append(one)
-    return tuple(re.sub(r"(?<=[\s&*>])\w+$", "", re.sub(r"\s*=.*", "", " ".join(one.split()))).strip() for one in types)
+    bare = (re.sub(r"(?<=[\s&*>])\w+$", "", re.sub(r"\s*=.*", "", " ".join(one.split()))).strip() for one in types)
+    return tuple("std::string_view" if one == "const std::string&" else one for one in bare)  # a literal fits both
 
 
-def own_names(text):
-    """Of each name in an unnamed namespace: (namespace, name, what a second definition must not repeat, line)."""
+def names(text):
+    """Of each name outside functions and types: (namespaces, name, what a second definition must not repeat, line)."""
     spaces, lines = [], text.split("\n")
     for number, line in enumerate(lines, 1):
         opened = NAMESPACE.match(line)
@@ -35,23 +38,44 @@ def own_names(text):
             spaces.append(opened[1])
         elif line.startswith("}  // namespace") and spaces:
             spaces.pop()
-        elif "" in spaces and line[:1].isalpha() and not line.startswith(("template", "using", "static_assert")):
+        elif spaces and line[:1].isalpha() and not line.startswith(("template", "using", "static_assert")):
             whole = " ".join(lines[number - 1:number + 12])
-            space = "::".join(filter(None, spaces))
             kind, name, function = TYPE.match(line), VARIABLE.match(whole), FUNCTION.match(whole)
             if kind:
-                yield space, kind[1], (), number
+                yield spaces, kind[1], (), number
             elif function and not (name and name.end(1) < function.end(1)):
-                yield space, function[1], parameters(function[2]), number
+                yield spaces, function[1], parameters(function[2]), number
             elif name:
-                yield space, name[1], (), number
+                yield spaces, name[1], (), number
 
 
-def repeated(files):
-    """files: {path: text}. Yields (path, line, name, path of the first definition)."""
+def own_names(text):
+    """Of each name in an unnamed namespace: (namespace, name, what a second definition must not repeat, line)."""
+    return (("::".join(filter(None, spaces)), *rest) for spaces, *rest in names(text) if "" in spaces)
+
+
+def included(path, texts, known):
+    """The project's headers that a file includes, directly or not; known: {path: headers}, filled here."""
+    if path not in known:
+        known[path] = set()  # a circle ends here
+        direct = {header for header in INCLUDE.findall(texts.get(path, "")) if header in texts}
+        known[path] = direct.union(*(included(header, texts, known) for header in direct))
+    return known[path]
+
+
+def repeated(files, headers=None):
+    """files, headers: {path: text}. Yields (path, line, name, path of the first definition)."""
+    headers, known, of_folder = headers or {}, {}, collections.defaultdict(set)
+    for path in files:
+        of_folder[path.rpartition("/")[0]] |= included(path, {**headers, **files}, known)
+    exported = {path: {("::".join(spaces), name, signature) for spaces, name, signature, _ in names(text) if "" not in spaces} for path, text in headers.items()}
     seen = collections.defaultdict(dict)
     for path, text in sorted(files.items()):
+        folder = path.rpartition("/")[0]
         for space, name, signature, line in own_names(text):
-            first = seen[path.rpartition("/")[0], space, name].setdefault(signature, path)
+            first = seen[folder, space, name].setdefault(signature, path)
             if first != path:
                 yield path, line, name, first
+            for header in sorted(of_folder[folder]):
+                if (space, name, signature) in exported[header]:
+                    yield path, line, name, header

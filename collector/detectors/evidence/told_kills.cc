@@ -31,7 +31,7 @@ struct Kill {
   bool by_kernel = true;  // else a shell wrote it
 };
 
-std::string quoted(std::string_view line) {
+std::string told_line(std::string_view line) {
   return base::elide(base::printable(base::trim(line)), kLongestToldLine);
 }
 
@@ -55,7 +55,7 @@ std::optional<Kill> kill_in(std::string_view line) {
   return pid > 0
              ? std::optional(Kill{.pid = pid,
                                   .name = base::printable(line.substr(open + 2, close - open - 2)),
-                                  .line = quoted(line)})
+                                  .line = told_line(line)})
              : std::nullopt;
 }
 
@@ -75,7 +75,7 @@ std::optional<Kill> shell_kill_in(std::string_view line) {
   });
   return pid > 0 && of_python
              ? std::optional(
-                   Kill{.pid = pid, .name = "python", .line = quoted(line), .by_kernel = false})
+                   Kill{.pid = pid, .name = "python", .line = told_line(line), .by_kernel = false})
              : std::nullopt;
 }
 

@@ -25,7 +25,7 @@ using Names = std::span<const std::string_view>;
 
 constexpr std::size_t kLongestObject = std::size_t{1} << 20U;
 constexpr std::size_t kMostRecords = 2'000'000;
-constexpr std::size_t kLongestName = 63;  // length of a container's name
+constexpr std::size_t kLongestJsonName = 63;  // length of a container's name
 
 constexpr std::array<std::string_view, 7> kTexts = {"log",         "line", "message", "msg",
                                                     "textPayload", "body", "MESSAGE"};
@@ -109,7 +109,7 @@ std::optional<int> rank_of(const json& object) {
 
 /// A name in a form that is read as a container's label.
 std::string container(std::string name) {
-  name = name.substr(0, kLongestName);
+  name = name.substr(0, kLongestJsonName);
   std::replace_if(
       name.begin(), name.end(),
       [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-' && c != '_'; },

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostBars = 256;
 constexpr std::size_t kLongestBarName = 80;
-constexpr std::string_view kTimedOut = "collective operation timeout: Work";
+constexpr std::string_view kWorkTimedOut = "collective operation timeout: Work";
 
 /// One drawing: "train: Caching images (29.7GB ram):  80%|████  | 33886/41999 [29:39<18:09, …".
 struct Drawing {
@@ -99,13 +99,13 @@ struct Bar {
 }  // namespace
 
 void read_progress_bars(std::string_view text, model::JobModel& job) {
-  if (text.find(kTimedOut) == text.npos || text.find("%|") == text.npos) {
+  if (text.find(kWorkTimedOut) == text.npos || text.find("%|") == text.npos) {
     return;
   }
   std::map<std::string, Bar> bars;
   double waited = 0;  // the shortest wait that a watchdog ended
   for (const std::string_view line : base::split(text, '\n')) {
-    if (line.find(kTimedOut) != line.npos) {
+    if (line.find(kWorkTimedOut) != line.npos) {
       const auto ran = number_behind(line, " ran for ", std::int64_t{1} << 40U);
       const double seconds = static_cast<double>(ran.value_or(0)) / 1000;
       waited = waited > 0 ? std::min(waited, seconds) : seconds;
