@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/kernel_waits.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
@@ -238,7 +239,7 @@ Findings detect(const graph::Examination& examination) {
     }
   }
   if (events.empty()) {
-    return {};
+    return findings_of_kernel_waits(examination, kKind, KernelPart::kFabric);
   }
   const auto weaker = [](const model::Fact* a, const model::Fact* b) {
     return sort_of(*a) > sort_of(*b);

@@ -3,6 +3,7 @@
 // fell off the bus. Its rank stops, the others spin in NCCL. Many Xids are the program's own error
 // or only follow another Xid: these accuse no GPU.
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/gpu_events.h"
+#include "collector/detectors/evidence/kernel_waits.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
@@ -119,6 +121,8 @@ Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
   const std::vector<GpuEvent> events = gpu_events(examination.job);
   if (events.empty()) {
+    Findings waits = findings_of_kernel_waits(examination, kKind, KernelPart::kGpu);
+    std::move(waits.begin(), waits.end(), std::back_inserter(findings));
     return findings;
   }
   const GpuEvent& lead = leading(events);

@@ -9,6 +9,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/kernel_waits.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -326,6 +327,9 @@ Findings detect(const graph::Examination& examination) {
     finding.fix = fix_for(stall, there);
     findings.push_back(std::move(finding));
   }
+  if (findings.empty()) {
+    findings = findings_of_kernel_waits(examination, kKind, KernelPart::kFiles);
+  }
   return findings;
 }
 
@@ -343,7 +347,7 @@ Why: a named pipe has no writer, a server does not answer, or the server of a mo
 returns.
 
 How ddpdoctor knows: from the system call that the rank sleeps in and the object behind its descriptor, or from state D in two
-snapshots. Pipes and sockets to other processes of the job do not count, because the other process is then the cause.
+snapshots; in texts, from /proc/PID/stack with functions of a file system (likely if the same stack was printed twice). Pipes and sockets to other processes of the job do not count, because the other process is then the cause.
 
 Fix:
     - data = connection.recv(100)

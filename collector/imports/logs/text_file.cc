@@ -31,6 +31,7 @@
 #include "collector/imports/nccl_ras.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/interrupted.h"
+#include "collector/imports/stack_dumps/kernel_stacks.h"
 #include "collector/imports/stack_dumps/margins.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/imports/stack_dumps/stack_text.h"
@@ -316,6 +317,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   if (!finding.dumps.empty()) {
     job = job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
   }
+  read_kernel_stacks(lines, job);
   const std::size_t dumped_calls = job.collectives.size();
   std::string rest = rest_of(lines, finding);
   Told told = Told::kNothing;

@@ -9,6 +9,7 @@
 #include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/imports/stack_dumps/kernel_stacks.h"
 #include "collector/imports/stack_dumps/margins.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/model/log_lines.h"
@@ -177,7 +178,8 @@ bool is_log(std::string_view head, std::string_view path) {
   const auto lines = base::split(head, '\n');
   const bool kernel = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
     line = line.substr(0, 4096);
-    return is_kernel_line(line) || has_logger(line) || is_dated(line) || tells_of_stall(line);
+    return is_kernel_line(line) || has_logger(line) || is_dated(line) || tells_of_stall(line) ||
+           is_kernel_frame(line);
   });
   return telling || kernel || names_rank(head) || is_named_like_log(path);
 }

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/kernel_waits.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kMostNamedProcesses = 8;
+
+/// Modules of Linux; the functions of each begin with its name or with `prefix` where it is built
+/// into the kernel.
+struct KernelModule {
+  std::string_view module;
+  std::string_view prefix;
+  KernelPart part;
+  std::string_view what;
+};
+
+constexpr std::string_view kNfs = "the network file system NFS";
+constexpr std::string_view kLustre = "the file system Lustre";
+constexpr std::string_view kNvidia = "NVIDIA's driver";
+constexpr std::string_view kAmd = "AMD's driver";
+constexpr std::string_view kMellanox = "the driver of the network adapter (mlx5)";
+constexpr std::string_view kRdma = "the kernel's RDMA";
+
+constexpr std::array<KernelModule, 36> kModules = {{
+    {"nfs", "nfs_", KernelPart::kFiles, kNfs},
+    {"nfsv3", "nfs3_", KernelPart::kFiles, kNfs},
+    {"nfsv4", "nfs4_", KernelPart::kFiles, kNfs},
+    {"sunrpc", "rpc_", KernelPart::kFiles, kNfs},
+    {"lockd", "nlmclnt_", KernelPart::kFiles, kNfs},
+    {"lustre", "ll_", KernelPart::kFiles, kLustre},
+    {"ptlrpc", "ptlrpc_", KernelPart::kFiles, kLustre},
+    {"mdc", "mdc_", KernelPart::kFiles, kLustre},
+    {"osc", "osc_", KernelPart::kFiles, kLustre},
+    {"lov", "lov_", KernelPart::kFiles, kLustre},
+    {"obdclass", "cl_sync_", KernelPart::kFiles, kLustre},
+    {"ceph", "ceph_", KernelPart::kFiles, "the file system Ceph"},
+    {"libceph", "ceph_osdc_", KernelPart::kFiles, "the file system Ceph"},
+    {"rbd", "rbd_", KernelPart::kFiles, "a block device of Ceph"},
+    {"cifs", "cifs_", KernelPart::kFiles, "the network file system SMB"},
+    {"fuse", "fuse_", KernelPart::kFiles, "a file system in user space (FUSE)"},
+    {"virtiofs", "virtio_fs_", KernelPart::kFiles, "the host's file system (virtiofs)"},
+    {"9p", "v9fs_", KernelPart::kFiles, "the host's file system (9p)"},
+    {"9pnet", "p9_client_", KernelPart::kFiles, "the host's file system (9p)"},
+    {"mmfs26", "", KernelPart::kFiles, "the file system GPFS"},
+    {"mmfslinux", "", KernelPart::kFiles, "the file system GPFS"},
+    {"beegfs", "FhgfsOps", KernelPart::kFiles, "the file system BeeGFS"},
+    {"wekafsio", "", KernelPart::kFiles, "the file system WekaFS"},
+    {"ext4", "ext4_", KernelPart::kFiles, "the file system ext4"},
+    {"jbd2", "jbd2_", KernelPart::kFiles, "the file system ext4"},
+    {"xfs", "xfs_", KernelPart::kFiles, "the file system XFS"},
+    {"btrfs", "btrfs_", KernelPart::kFiles, "the file system Btrfs"},
+    {"zfs", "zfs_", KernelPart::kFiles, "the file system ZFS"},
+    {"nvidia", "", KernelPart::kGpu, kNvidia},
+    {"nvidia_uvm", "", KernelPart::kGpu, kNvidia},
+    {"amdgpu", "", KernelPart::kGpu, kAmd},
+    {"mlx5_core", "mlx5_cmd_", KernelPart::kFabric, kMellanox},
+    {"mlx5_ib", "mlx5_ib_", KernelPart::kFabric, kMellanox},
+    {"ib_uverbs", "ib_uverbs_", KernelPart::kFabric, kRdma},
+    {"ib_core", "ib_", KernelPart::kFabric, kRdma},
+    {"rdma_cm", "rdma_", KernelPart::kFabric, kRdma},
+}};
+
+const KernelModule* module_of(std::string_view function, std::string_view module) {
+  const auto* const found =
+      std::find_if(kModules.begin(), kModules.end(), [&](const KernelModule& one) {
+        return module.empty() ? !one.prefix.empty() && function.starts_with(one.prefix)
+                              : module == one.module;
+      });
+  return found == kModules.end() ? nullptr : found;
+}
+
+/// The innermost function that belongs to a part, and the outermost one of the same part: what lies
+/// above is the system call.
+std::optional<KernelWait> wait_in(const model::Fact& fact) {
+  const auto functions = fact.list("functions");
+  const auto modules = fact.list("modules");
+  std::optional<KernelWait> out;
+  for (std::size_t i = 0; i < std::min(functions.size(), modules.size()); ++i) {
+    const KernelModule* const row = module_of(functions[i], modules[i]);
+    if (row == nullptr) {
+      continue;
+    }
+    if (!out) {
+      out = KernelWait{.pid = fact.pid.value_or(0),
+                       .part = row->part,
+                       .what = row->what,
+                       .function = functions[i],
+                       .caller = {}};
+    }
+    if (row->part == out->part) {
+      out->caller = functions[i];
+    }
+  }
+  return out;
+}
+
+bool sleeps_uninterruptibly(const model::JobModel& job, const model::Fact& fact) {
+  const model::Process* const process = model::process(job, fact.pid.value_or(0));
+  const model::Thread* const main = process == nullptr ? nullptr : model::main_thread(*process);
+  return fact.text("state") == "D" ||
+         (process != nullptr && (process->state == 'D' || (main != nullptr && main->state == 'D')));
+}
+
+std::string_view remedy_for(KernelPart part) {
+  switch (part) {
+    case KernelPart::kFiles:
+      return "Check the server and the mount of that file system (`dmesg`, `df`, `nfsstat -m`), or "
+             "use local storage. `kill -9` has no effect until it answers.";
+    case KernelPart::kGpu:
+      return "Run `dmesg | grep -i -e nvrm -e amdgpu` and `nvidia-smi` on that node. If the "
+             "process "
+             "cannot be killed, reset the GPU or reboot the node.";
+    case KernelPart::kFabric:
+      break;
+  }
+  return "Run `dmesg | grep -i -e mlx -e infiniband` and `ibstat` on that node: the adapter or its "
+         "firmware does not answer.";
+}
+
+std::string named(const KernelWait& wait) {
+  return wait.pid == 0 ? std::string("a process") : fmt::format("process {}", wait.pid);
+}
+
+}  // namespace
+
+std::vector<KernelWait> kernel_waits(const model::JobModel& job) {
+  std::map<pid_t, std::pair<KernelWait, const model::Fact*>> of_process;
+  for (const model::Fact* const fact : model::facts(job, "kernel-stack")) {
+    auto wait = wait_in(*fact);
+    if (!wait) {
+      of_process.erase(fact->pid.value_or(0));  // it no longer sleeps there
+      continue;
+    }
+    wait->process = wait->pid == 0 ? nullptr : model::process(job, wait->pid);
+    wait->uninterruptible = sleeps_uninterruptibly(job, *fact);
+    const auto before = of_process.find(wait->pid);
+    if (before != of_process.end() && wait->pid != 0) {
+      wait->stays = before->second.second->list("functions") == fact->list("functions");
+    }
+    of_process.insert_or_assign(wait->pid, std::pair(std::move(*wait), fact));
+  }
+  std::vector<KernelWait> out;
+  for (auto& [pid, wait] : of_process) {
+    out.push_back(std::move(wait.first));
+  }
+  return out;
+}
+
+Findings findings_of_kernel_waits(const graph::Examination& examination, std::string_view kind,
+                                  KernelPart part) {
+  std::vector<KernelWait> waits = kernel_waits(examination.job);
+  std::erase_if(waits, [part](const KernelWait& wait) { return wait.part != part; });
+  if (waits.empty()) {
+    return {};
+  }
+  const bool stays =
+      std::any_of(waits.begin(), waits.end(), [](const KernelWait& wait) { return wait.stays; });
+  Finding finding;
+  finding.kind = kind;
+  finding.confidence = stays && examination.job.progress != model::Progress::kMoving
+                           ? Confidence::kLikely
+                           : Confidence::kPossible;
+  std::vector<std::int64_t> pids;
+  for (const KernelWait& wait : waits) {
+    if (wait.process != nullptr && wait.process->rank) {
+      finding.culprits.insert(*wait.process->rank);
+    }
+    if (finding.evidence.size() < kMostNamedProcesses) {
+      finding.evidence.push_back(
+          {.rank = wait.process == nullptr ? std::nullopt : wait.process->rank,
+           .text = fmt::format("{} sleeps in the kernel{} in {}{}", named(wait),
+                               wait.uninterruptible ? " (state D)" : "", wait.function,
+                               wait.caller == wait.function
+                                   ? std::string()
+                                   : fmt::format(", called by {}", wait.caller))});
+    }
+  }
+  const KernelWait& first = waits.front();
+  add_where_accused_stand(examination, finding);
+  add_waiting(examination, finding);
+  finding.summary = fmt::format(
+      "{} {} in the kernel for {} ({}){}",
+      waits.size() > 1 ? fmt::format("{} processes", waits.size()) : named(first),
+      waits.size() > 1 ? "wait" : "waits", first.what, first.caller, and_who_waits(finding));
+  finding.fix = remedy_for(part);
+  if (first.pid != 0) {
+    finding.details["pid"] = std::int64_t{first.pid};
+  }
+  return {std::move(finding)};
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that sleep in the kernel inside a file system or a driver.
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+using Words = std::vector<std::string>;
+
+model::JobModel of_process(const Words& functions, const Words& modules, int times = 1) {
+  JobBuilder story = job();
+  for (int i = 0; i < times; ++i) {
+    story.fact("kernel-stack", {{"functions", functions}, {"modules", modules}});
+  }
+  model::JobModel built = story.build();
+  for (model::Fact& fact : built.facts) {
+    fact.pid = 4711;
+  }
+  return built;
+}
+
+const Words kInNfs = {"rpc_wait_bit_killable", "nfs4_do_open", "path_openat"};
+const Words kOfNfs = {"sunrpc", "nfsv4", ""};
+
+TEST(KernelWaits, AFileSystemIsAnIoStall) {
+  const auto findings = asked("io-stall", of_process(kInNfs, kOfNfs));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_NE(findings[0].summary.find("process 4711"), std::string::npos);
+  EXPECT_NE(findings[0].summary.find("nfs4_do_open"), std::string::npos);
+}
+
+TEST(KernelWaits, TheSameStackTwiceIsLikely) {
+  const auto findings = asked("io-stall", of_process(kInNfs, kOfNfs, 2));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+}
+
+TEST(KernelWaits, ADriverIsAFaultOfItsDevice) {
+  EXPECT_EQ(asked("gpu-fault",
+                  of_process({"os_acquire_rwlock_write", "nvidia_ioctl"}, {"nvidia", "nvidia"}))
+                .size(),
+            1U);
+  EXPECT_EQ(asked("fabric-fault",
+                  of_process({"wait_for_completion_timeout", "mlx5_cmd_exec"}, {"", "mlx5_core"}))
+                .size(),
+            1U);
+}
+
+TEST(KernelWaits, OrdinarySleepIsNone) {
+  for (const std::string function : {"futex_wait_queue", "pipe_read", "do_wait", "do_sys_poll"}) {
+    const auto job = of_process({function, "do_syscall_64"}, {"", ""}, 2);
+    for (const char* kind : {"io-stall", "gpu-fault", "fabric-fault"}) {
+      EXPECT_TRUE(asked(kind, job).empty()) << function;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
