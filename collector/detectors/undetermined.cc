@@ -324,7 +324,7 @@ Findings detect(const graph::Examination& examination) {
   }
   const bool hangs = examination.still() || (examination.job.ended && !waiting.empty());
   if (nothing_to_read(examination)) {
-    return nothing_known(examination);
+    return ended_well_in_nccl(examination.job) ? Findings{} : nothing_known(examination);
   }
   if (Findings told = all_behind_their_gpus(examination); !told.empty()) {
     return told;

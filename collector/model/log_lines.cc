@@ -319,6 +319,18 @@ LogLine read_log_line(std::string_view line) {
 }
 
 bool tells_trouble(std::string_view line) {
+  // Optional parts of NCCL that are not installed, corrected errors, and counters of none.
+  constexpr std::array<std::string_view, 11> kHarmless = {"net/plugin",
+                                                          "tuner/plugin",
+                                                          "profiler/plugin",
+                                                          "gin/plugin",
+                                                          "libibverbs",
+                                                          "libmlx5",
+                                                          "severity=corrected",
+                                                          "corrected error received",
+                                                          "x packets:",
+                                                          "x errors ",
+                                                          "nccl_debug set by environment to"};
   constexpr std::size_t kLongest = 4096;
   constexpr std::array<std::string_view, 14> kWords = {
       "error",  "warn",   "fail",      "fatal",     "abort",      "timeout",       "timed out",
@@ -326,9 +338,9 @@ bool tells_trouble(std::string_view line) {
   std::string lower(line.substr(0, kLongest));
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::any_of(kWords.begin(), kWords.end(), [&lower](std::string_view word) {
-    return lower.find(word) != std::string::npos;
-  });
+  const auto holds = [&lower](std::string_view word) { return lower.find(word) != lower.npos; };
+  return std::any_of(kWords.begin(), kWords.end(), holds) &&
+         std::none_of(kHarmless.begin(), kHarmless.end(), holds);
 }
 
 }  // namespace ddpdoctor::model

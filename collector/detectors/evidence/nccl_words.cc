@@ -56,8 +56,23 @@ bool output_goes_on(const model::JobModel& job) {
 }
 
 bool has_only_addresses(const model::JobModel& job) {
-  return std::all_of(job.facts.begin(), job.facts.end(),
-                     [](const model::Fact& fact) { return fact.kind == "nccl-interface"; });
+  return std::all_of(job.facts.begin(), job.facts.end(), [](const model::Fact& fact) {
+    return fact.kind == "nccl-interface" || fact.kind == "nccl-setup";
+  });
+}
+
+bool ended_well_in_nccl(const model::JobModel& job) {
+  const auto all = model::facts(job, "nccl-setup");
+  const bool closed = std::all_of(all.begin(), all.end(), [](const model::Fact* fact) {
+    return fact->flag("closed").value_or(false);
+  });
+  return !all.empty() && closed &&
+         std::none_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+           const auto lines = base::split(log.text, '\n');
+           return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+             return !line.starts_with('#') && model::tells_trouble(line);  // a column of nccl-tests
+           });
+         });
 }
 
 Findings failed_in_nccl(const model::JobModel& job, std::string_view kind) {

@@ -30,6 +30,9 @@ std::optional<BadAddress> bad_address(const model::JobModel& job);
 /// ran.
 bool output_goes_on(const model::JobModel& job);
 
+/// Every GPU of NCCL's log destroyed its communicators, and no line reports trouble.
+bool ended_well_in_nccl(const model::JobModel& job);
+
 /// No facts are known, or only the addresses that a healthy log has as well.
 bool has_only_addresses(const model::JobModel& job);
 

@@ -187,6 +187,18 @@ TEST(Undetermined, ARankThatTimedOutInTheStoreWaitedForTheOneThatSetsTheKey) {
             std::string::npos);
 }
 
+TEST(Undetermined, IsSilentIfNcclDestroyedEveryCommunicatorWithoutTrouble) {
+  const auto told = [](bool closed, const std::string& line) {
+    return asked("undetermined", JobBuilder()
+                                     .fact("nccl-setup", {{"finished", true}, {"closed", closed}})
+                                     .log({}, "#  size  count  error\n" + line + "\n")
+                                     .build());
+  };
+  EXPECT_TRUE(told(true, "a:7:7 [0] NCCL INFO NET/Plugin: dlerror=x.so: cannot open").empty());
+  EXPECT_EQ(told(true, "training failed").size(), 1U);
+  EXPECT_EQ(told(false, "done").size(), 1U);
+}
+
 TEST(Undetermined, ARankThatNoLineNamesIsToldWithItsPlace) {
   model::JobModel log;
   log.ended = true;
