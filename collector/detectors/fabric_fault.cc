@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
@@ -29,7 +30,7 @@ constexpr std::size_t kMostLines = 8;
 constexpr double kFlushedStatus = 5;  // a request dropped after an earlier failure
 
 /// The most serious last.
-enum class Sort { kNone, kFlushed, kTransfer, kSwitch, kDevice, kPort };
+enum class Sort { kNone, kFlushed, kTransfer, kIommu, kSwitch, kDevice, kPort };
 
 Sort sort_of(const model::Fact& fact) {
   const std::string event = fact.text("event").value_or("");
@@ -41,6 +42,9 @@ Sort sort_of(const model::Fact& fact) {
   }
   if (event == "switch-error") {
     return Sort::kSwitch;
+  }
+  if (event == "iommu-fault") {
+    return Sort::kIommu;
   }
   if (event == "completion-error") {
     return fact.number("status") == kFlushedStatus ? Sort::kFlushed : Sort::kTransfer;
@@ -106,6 +110,26 @@ bool came_back(const model::JobModel& job, const model::Fact& down) {
   });
 }
 
+/// "03:00.0 and 83:00.0".
+std::string refused_devices(const model::JobModel& job) {
+  constexpr std::size_t kMost = 8;
+  std::set<std::string> devices;
+  for (const model::Fact* fact : model::facts(job, "fabric-event")) {
+    if (sort_of(*fact) == Sort::kIommu) {
+      devices.insert(fact->text("device").value_or(""));
+    }
+  }
+  return devices.size() > kMost ? fmt::format("{} devices", devices.size())
+                                : fmt::format("{}", fmt::join(devices, " and "));
+}
+
+/// NCCL copies between GPUs directly: such copies are what an IOMMU refuses.
+bool copies_between_gpus(const model::JobModel& job) {
+  return std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+    return log.text.find(" via P2P/") != std::string::npos;
+  });
+}
+
 std::string what_happened(const model::JobModel& job, const model::Fact& fact,
                           const std::vector<const model::Fact*>& transfers) {
   const std::string device = device_text(fact);
@@ -117,6 +141,8 @@ std::string what_happened(const model::JobModel& job, const model::Fact& fact,
     case Sort::kSwitch:
       return fmt::format("{} reported SXid {}", device,
                          static_cast<std::int64_t>(fact.number("status").value_or(0)));
+    case Sort::kIommu:
+      return fmt::format("the IOMMU refuses memory accesses of {}", refused_devices(job));
     case Sort::kTransfer:
     case Sort::kFlushed:
     case Sort::kNone:
@@ -144,6 +170,10 @@ std::string fix_for(const model::Fact& fact) {
   const std::string device = fact.text("device").value_or("");
   const std::string host = fact.text("host").value_or("");
   const std::string where = host.empty() ? "that node" : host;
+  if (sort_of(fact) == Sort::kIommu) {
+    return "Set NCCL_P2P_DISABLE=1, or boot that machine with iommu=pt (Intel: intel_iommu=off) if "
+           "these devices are GPUs or network adapters.";
+  }
   if (sort_of(fact) == Sort::kSwitch) {
     return fmt::format(
         "Drain {} and run `nvidia-smi nvlink -e` there; restart the fabric manager or replace the "
@@ -221,11 +251,14 @@ Confidence confidence_in(const graph::Examination& examination, const model::Fac
   const Sort sort = sort_of(worst);
   const bool mild =
       sort == Sort::kFlushed || (sort == Sort::kSwitch && !worst.flag("fatal").value_or(false));
+  const bool of_other_device = sort == Sort::kIommu && !worst.flag("gpu_driver").value_or(false) &&
+                               !copies_between_gpus(examination.job);
   const bool of_a_peer = sort == Sort::kTransfer && somebody_is_gone(examination);
   // A flap that NCCL did not notice, or a port that it does not use.
   const bool unnoticed =
       !sources.contains("nccl") && (came_back(examination.job, worst) || ranks_parted(examination));
-  if (examination.job.progress == model::Progress::kMoving || mild || of_a_peer || unnoticed) {
+  if (examination.job.progress == model::Progress::kMoving || mild || of_a_peer || unnoticed ||
+      of_other_device) {
     return Confidence::kPossible;
   }
   return sources.size() > 1 ? Confidence::kCertain : Confidence::kLikely;
@@ -292,7 +325,8 @@ reconnect: one flap is enough.
 How ddpdoctor knows: the lines of NCCL's transports and of the kernel's drivers name the adapter, the port and both addresses. Both
 sources together are certain; one alone is likely. A failed transfer is only possible if a rank has exited, because that breaks its
 connections, too. Also only possible: flushed requests (status 5), switch errors that are not fatal, and a port that only the kernel
-reports if the port is up again or the ranks are in different calls. Events older than the job are ignored.
+reports if the port is up again or the ranks are in different calls. Events older than the job are ignored. An IOMMU that refuses
+memory accesses of a device ("DMAR: [DMA Write] Request device") is likely if NCCL copies between GPUs directly (P2P).
 
 Fix: check the link, and exclude it until it is repaired.
     $ ibstat mlx5_3; ethtool -S ens1f0 | grep -i err

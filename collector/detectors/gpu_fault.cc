@@ -162,7 +162,8 @@ Why: the GPU has an uncorrectable memory error, or a link or the power failed, o
 
 How ddpdoctor knows: from the kernel log and from messages of nvidia-smi and CUDA. NVIDIA's catalogue lists the source of each Xid: an
 Xid of memory, the bus, NVLink or the driver is likely the cause. Xids that a program causes (13, 31, 43, 69), and those that only
-report a clean-up (45) or give information (63, 92, 154), are possible at most; Xid 45 names the Xid before it.
+report a clean-up (45) or give information (63, 92, 154), are possible at most; Xid 45 names the Xid before it. A fatal error
+of the PCIe link (AER) counts if the kernel names the GPU; corrected errors do not count.
 
 Fix: drain the node, then
     $ nvidia-smi -q -d ECC,PAGE_RETIREMENT

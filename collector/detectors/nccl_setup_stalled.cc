@@ -31,9 +31,9 @@ void add_last_lines(const std::vector<SetupEnd>& ends, Finding& finding) {
     if (finding.evidence.size() < kMostLines) {
       finding.evidence.push_back(
           {.rank = end.rank,
-           .text = fmt::format("log: the last line of {}{} in the setup: {}", end.host,
-                               end.gpu ? fmt::format(" GPU {}", *end.gpu) : std::string(),
-                               end.text)});
+           .text =
+               fmt::format("log: the last line of {}{} in the setup: {}", end.host,
+                           end.gpu ? fmt::format(" GPU {}", *end.gpu) : std::string(), end.text)});
     }
   }
 }
@@ -63,15 +63,14 @@ Finding stalled_at_one_step(const NcclSetup& setup, bool ended) {
   finding.waiting = ranks_of(setup.ends);
   const std::string who = finding.waiting.empty() ? "its ranks" : said(finding.waiting);
   const auto unseen = setup.size - static_cast<std::int64_t>(setup.ends.size());
-  finding.summary = fmt::format(
-      "NCCL's {} does not finish on {}: {}{}",
-      setup.lazy ? "first connection" : "setup", who, step.what,
-      setup.via.empty() || step.name != "connect"
-          ? std::string()
-          : fmt::format(" ({})", fmt::join(setup.via, ", ")));
+  finding.summary = fmt::format("NCCL's {} does not finish on {}: {}{}",
+                                setup.lazy ? "first connection" : "setup", who, step.what,
+                                setup.via.empty() || step.name != "connect"
+                                    ? std::string()
+                                    : fmt::format(" ({})", fmt::join(setup.via, ", ")));
   if (unseen > 0) {
-    finding.summary += fmt::format("; {} other {} wrote no such line", unseen,
-                                   unseen == 1 ? "rank" : "ranks");
+    finding.summary +=
+        fmt::format("; {} other {} wrote no such line", unseen, unseen == 1 ? "rank" : "ranks");
   }
   finding.fix = fix_of_step(step, setup.via);
   add_last_lines(setup.ends, finding);
@@ -90,10 +89,11 @@ Finding one_is_behind(const NcclSetup& setup, const SetupEnd& behind, bool ended
   if (behind.rank) {
     finding.culprits.insert(*behind.rank);
   }
-  finding.summary = fmt::format("{} is behind the others in NCCL's setup: {}", whom(behind),
-                                step.what);
+  finding.summary =
+      fmt::format("{} is behind the others in NCCL's setup: {}", whom(behind), step.what);
   finding.fix = fmt::format(
-      "Run `py-spy dump --native --pid {}` on {} during the wait, and read `dmesg` and `nvidia-smi` "
+      "Run `py-spy dump --native --pid {}` on {} during the wait, and read `dmesg` and "
+      "`nvidia-smi` "
       "there: this process stays in that step.",
       behind.pid, behind.host);
   std::vector<SetupEnd> all = {behind};

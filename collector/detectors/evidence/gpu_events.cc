@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/bus_errors.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
@@ -161,10 +162,12 @@ bool is_told(const std::vector<GpuEvent>& known, const GpuEvent& event) {
 void read_log(std::string_view log, const model::JobModel& job, std::vector<GpuEvent>& out) {
   std::string address;  // named by a line shortly above
   std::size_t since = 0;
+  BusErrors bus;
   for (std::string_view line : base::split(log, '\n')) {
     line = line.substr(0, kLongestEventLine);
     ++since;
-    const bool speaks = has(line, "NVRM: ") || has(line, "device handle for ");
+    const bool speaks =
+        has(line, "NVRM: ") || has(line, "device handle for ") || is_of_gpu_driver(line);
     if (std::string own = speaks ? gpu_address(line) : std::string(); !own.empty()) {
       address = std::move(own);
       since = 0;
@@ -172,6 +175,7 @@ void read_log(std::string_view log, const model::JobModel& job, std::vector<GpuE
     auto event = of_xid(line);
     event = event ? event : of_diagnostics(line);
     event = event ? event : without_xid(line);
+    event = event ? event : bus.read(line);
     if (!event || out.size() >= kMostEvents) {
       continue;
     }

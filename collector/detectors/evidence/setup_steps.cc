@@ -29,8 +29,8 @@ constexpr SetupStep kLastStep = {"tuning", "the ranks are at the last steps"};
 constexpr std::size_t kFirstUnordered = 4;  // "connect"
 
 std::size_t order_of(std::string_view step) {
-  const auto* const found = std::find_if(
-      kSteps.begin(), kSteps.end(), [step](const SetupStep& one) { return one.name == step; });
+  const auto* const found = std::find_if(kSteps.begin(), kSteps.end(),
+                                         [step](const SetupStep& one) { return one.name == step; });
   return std::min(static_cast<std::size_t>(found - kSteps.begin()), kFirstUnordered);
 }
 
@@ -55,15 +55,17 @@ constexpr std::array<TransportSwitch, 7> kSwitches = {{
     {"NET/",
      "Set NCCL_NET=Socket to see whether the network plugin is the cause; if so, check the plugin "
      "and its devices."},
-    {"SHM", "Set NCCL_SHM_DISABLE=1 to see whether shared memory is the cause; give the container "
-            "--ipc=host."},
-    {"direct", "Set NCCL_SHM_DISABLE=1 to see whether shared memory is the cause; give the "
-               "container --ipc=host."},
+    {"SHM",
+     "Set NCCL_SHM_DISABLE=1 to see whether shared memory is the cause; give the container "
+     "--ipc=host."},
+    {"direct",
+     "Set NCCL_SHM_DISABLE=1 to see whether shared memory is the cause; give the "
+     "container --ipc=host."},
 }};
 
 std::string_view switch_of(const std::set<std::string>& via) {
-  const bool net = std::any_of(via.begin(), via.end(),
-                               [](const auto& one) { return one.starts_with("NET/"); });
+  const bool net =
+      std::any_of(via.begin(), via.end(), [](const auto& one) { return one.starts_with("NET/"); });
   for (const TransportSwitch& row : kSwitches) {
     const bool of_net = row.transport.starts_with("NET/");
     const bool uses = std::any_of(via.begin(), via.end(), [&row](const std::string& one) {
@@ -76,9 +78,9 @@ std::string_view switch_of(const std::set<std::string>& via) {
   return {};
 }
 
-/// World ranks: NCCL numbers the ranks of each communicator anew.
+/// World ranks: NCCL numbers the ranks of each communicator from 0.
 void name_ranks(std::int64_t size, std::int64_t world, const model::Fact& fact, SetupEnd& end) {
-  const auto own = fact.number("rank");
+  const auto own = fact.number("group_rank");
   end.rank = fact.rank;
   if (!end.rank && own && size == world) {
     end.rank = static_cast<model::Rank>(*own);
@@ -128,9 +130,8 @@ std::optional<NcclSetup> unfinished_setup(const model::JobModel& job) {
 }
 
 SetupStep step_named(const SetupEnd& end) {
-  const auto* const found = std::find_if(kSteps.begin(), kSteps.end(), [&end](const auto& step) {
-    return step.name == end.step;
-  });
+  const auto* const found = std::find_if(
+      kSteps.begin(), kSteps.end(), [&end](const auto& step) { return step.name == end.step; });
   return found == kSteps.end() ? kLastStep : *found;
 }
 
@@ -183,15 +184,14 @@ std::optional<SetupEnd> one_behind(const NcclSetup& setup) {
 
 bool was_given_up(const model::JobModel& job) {
   constexpr std::array<std::string_view, 9> kWords = {
-      "KeyboardInterrupt", "^C",      "Timed out",  "timed out", "imeout",
-      "SIGTERM",           "SIGINT",  "Terminated", "CANCELLED"};
+      "KeyboardInterrupt", "^C",     "Timed out",  "timed out", "imeout",
+      "SIGTERM",           "SIGINT", "Terminated", "CANCELLED"};
   for (const model::Log& log : job.logs) {
     const std::size_t last = log.text.rfind(" NCCL INFO ");
-    const std::string_view below =
-        last == std::string::npos
-            ? std::string_view()
-            : std::string_view(log.text).substr(std::min(log.text.find('\n', last),
-                                                         log.text.size()));
+    const std::string_view below = last == std::string::npos
+                                       ? std::string_view()
+                                       : std::string_view(log.text).substr(
+                                             std::min(log.text.find('\n', last), log.text.size()));
     if (std::any_of(kWords.begin(), kWords.end(),
                     [below](std::string_view word) { return below.find(word) != below.npos; })) {
       return true;

@@ -81,7 +81,8 @@ void put_device(std::string_view text, std::string_view before, model::Fact& fac
 /// "NET/IB : Got completion from peer 10.0.0.2<44206> with status=12 opcode=1 len=0 vendor err 129
 /// (Send) localGid A remoteGids B hca mlx5_3"; "with error 12" before 2.19.
 std::optional<model::Fact> completion(std::string_view text) {
-  const std::size_t at = text.find("Got completion from peer ");
+  std::size_t at = text.find("Got completion from peer ");
+  at = at == text.npos ? text.find("Got completion with error ") : at;  // before 2.7
   if (at == std::string_view::npos) {
     return std::nullopt;
   }
@@ -104,13 +105,20 @@ std::optional<model::Fact> completion(std::string_view text) {
 /// too.
 std::optional<model::Fact> async_event(std::string_view text) {
   std::size_t at = text.find("Got async event : ");
-  at = at == text.npos ? text.find("Got async fatal event") : at;
+  at = at == text.npos ? text.find("async fatal event") : at;
+  at = at == text.npos ? text.find("Got async error event") : at;
   at = at == text.npos ? text.find("Got non-fatal async event") : at;
   if (at == std::string_view::npos) {
     return std::nullopt;
   }
   const std::string_view rest = text.substr(at);
   const bool port = has(rest, "port");
+  // A new GID, LID or subnet manager, a connection that is established: no errors.
+  const bool failed = has(rest, "rror") || has(rest, "catastrophic") || has(rest, "fatal event") ||
+                      has(rest, "removed");
+  if (!port && (!failed || has(rest, "non-fatal"))) {
+    return std::nullopt;
+  }
   model::Fact fact = event(port && has(rest, "active") ? "port-up"
                            : port                      ? "port-down"
                                                        : "device-error",
@@ -133,10 +141,33 @@ std::optional<model::Fact> of_nccl(std::string_view text) {
   return failed ? std::optional(event("completion-error", "nccl", text)) : std::nullopt;
 }
 
+/// "DMAR: [DMA Write] Request device [03:00.0] fault addr d1139000 [fault reason 05] PTE Write
+/// access is not set", "nvidia 0000:03:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0011 …",
+/// "AMD-Vi: Event logged [IO_PAGE_FAULT device=03:00.0 …": a device wrote or read where the IOMMU
+/// does not let it.
+std::optional<model::Fact> refused_by_iommu(std::string_view text) {
+  const auto intel =
+      has(text, "DMAR: [DMA ") ? between(text, "Request device [", "]") : std::nullopt;
+  const bool amd = has(text, "AMD-Vi: Event logged [IO_PAGE_FAULT");
+  if (!intel && !amd) {
+    return std::nullopt;
+  }
+  model::Fact fact = event("iommu-fault", "kernel", text);
+  const std::string_view driver = text.substr(0, text.find(": "));
+  std::string device =
+      intel ? base::printable(intel->substr(0, kLongestWord)) : word_behind(text, "device=");
+  put(fact, "device", device.empty() ? base::printable(driver.substr(0, kLongestWord)) : device);
+  fact.fields["gpu_driver"] = driver.starts_with("nvidia ") || driver.starts_with("amdgpu ");
+  return fact;
+}
+
 /// "mlx5_core 0000:a1:00.0 ens1np0: Link down", "bond0: link status definitely down for interface
 /// ens1f0", "nvidia-nvswitch3: SXid (PCI:0000:85:00.0): 12028, Non-fatal, Link 31 …".
 std::optional<model::Fact> of_kernel(std::string_view text) {
   std::string_view device = text.substr(0, text.find(": "));
+  if (auto fact = refused_by_iommu(text)) {
+    return fact;
+  }
   if (has(text, "SXid (")) {
     model::Fact fact = event("switch-error", "kernel", text);
     put(fact, "device", base::printable(device.substr(0, kLongestWord)));
@@ -160,9 +191,14 @@ std::optional<model::Fact> of_kernel(std::string_view text) {
                     has(rest, "module event[error]") || has(rest, "Cable error");
   const bool up = has(rest, "Link up") || has(rest, "link up") || has(rest, "Link is Up") ||
                   has(rest, "link status definitely up");
-  const bool broken = adapter && (has(rest, "health compromised") || has(rest, "fatal error") ||
-                                  has(rest, "device is in error state") ||
-                                  has(rest, "assert_var") || has(rest, "internal error"));
+  const bool lost = has(rest, "can't recover") || has(rest, "pci_err_detected") ||
+                    has(rest, "I/O error detected") ||
+                    (has(rest, "wait_func") && has(rest, "timeout")) ||
+                    (has(rest, "Uncorrect") && has(rest, "(Fatal)"));
+  const bool broken =
+      adapter && (lost || has(rest, "health compromised") || has(rest, "fatal error") ||
+                  has(rest, "Fatal error") || has(rest, "device is in error state") ||
+                  has(rest, "assert_var") || has(rest, "internal error"));
   if (!down && !up && !broken) {
     return std::nullopt;
   }
@@ -262,9 +298,12 @@ KernelLine kernel_line(std::string_view line) {
 }
 
 bool is_kernel_line(std::string_view line) {
-  constexpr std::array<std::string_view, 6> kWords = {
-      "NVRM: ",    "nvidia-nvswitch",       "ut of memory: Killed process",
-      "oom-kill:", "blocked for more than", "oom_reaper: "};
+  constexpr std::array<std::string_view, 14> kWords = {
+      "NVRM: ",           "nvidia-nvswitch",       "ut of memory: Kill",
+      "oom-kill:",        "oom_reaper: ",          "AER: ",
+      "PCIe Bus Error: ", "blocked for more than", "DMAR: ",
+      "AMD-Vi: ",         "soft lockup",           "Killed process ",
+      " segfault at ",    " not responding, "};
   const std::string_view text = kernel_line(line).text;
   return line.starts_with("NVRM: ") || of_kernel(text).has_value() ||
          std::any_of(kWords.begin(), kWords.end(),

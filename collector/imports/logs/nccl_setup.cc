@@ -31,7 +31,7 @@ struct StepWord {
   bool leads = true;  // at the start of the message
 };
 
-/// The first match counts. Lines of plugins, proxies and the environment are no steps.
+/// The first match counts. Other lines are of plugins, proxies and the environment.
 constexpr std::array<StepWord, 29> kStepWords = {{
     {"Init COMPLETE", "finished", false},
     {"Init START", "start", false},
@@ -185,8 +185,8 @@ void read_step(std::string_view info, Setup& setup) {
   const bool early = step == "network" || step == "topology";
   setup.lazy = setup.lazy || (setup.open.empty() && setup.step == "finished" && step == "connect" &&
                               connects_ring(info));
-  setup.begun = setup.begun || setup.lazy ||
-                (setup.open.empty() && !early && setup.step != "finished");
+  setup.begun =
+      setup.begun || setup.lazy || (setup.open.empty() && !early && setup.step != "finished");
   if (setup.finished()) {
     return;
   }
@@ -204,7 +204,7 @@ void read_step(std::string_view info, Setup& setup) {
 model::Fact fact_of_setup(const Setup& setup) {
   model::Fact fact{.rank = {}, .pid = setup.pid, .kind = "nccl-setup", .fields = {}};
   if (setup.rank) {
-    fact.fields["rank"] = *setup.rank;
+    fact.fields["group_rank"] = *setup.rank;
   }
   fact.rank = setup.told_rank;
   fact.fields["host"] = base::printable(setup.host);

@@ -10,7 +10,7 @@
 namespace ddpdoctor::imports {
 
 /// One fact for each GPU of each process that began a setup: "step" and "text" of its last line,
-/// "via" for transports, "rank" and "size" in the communicator, "finished", "lazy", "failed",
+/// "via" for transports, "group_rank" and "size" of the communicator, "finished", "lazy", "failed",
 /// "closed".
 void read_nccl_setup(std::string_view log, model::JobModel& job);
 

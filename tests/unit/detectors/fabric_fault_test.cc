@@ -139,5 +139,24 @@ TEST(FabricFault, DoesNotDependOnTheOrderOfFacts) {
   EXPECT_EQ(essence(asked(kKind, told)), essence(asked(kKind, reversed(told))));
 }
 
+TEST(FabricFault, AnIommuThatRefusesDevicesIsLikelyOnlyIfGpusCopyDirectly) {
+  const auto told = [](const std::string& log) {
+    return asked("fabric-fault", JobBuilder()
+                                     .fact("fabric-event", {{"event", std::string("iommu-fault")},
+                                                            {"source", std::string("kernel")},
+                                                            {"device", std::string("03:00.0")},
+                                                            {"text", std::string("DMAR: x")}})
+                                     .log({}, log)
+                                     .build());
+  };
+  const auto direct = told("a:7:9 [0] NCCL INFO Ring 00 : 0[0] -> 1[1] via P2P/direct pointer\n");
+  ASSERT_EQ(direct.size(), 1U);
+  EXPECT_EQ(direct[0].confidence, Confidence::kLikely);
+  EXPECT_NE(direct[0].fix.find("NCCL_P2P_DISABLE=1"), std::string::npos);
+  const auto other = told("training\n");
+  ASSERT_EQ(other.size(), 1U);
+  EXPECT_EQ(other[0].confidence, Confidence::kPossible);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -151,5 +151,40 @@ TEST(GpuFault, AddressesAreWrittenOneWay) {
   EXPECT_EQ(gpu_address("2025-10-06T11:03:18 ::ffff:10.1.1.1"), "");
 }
 
+Findings told_by_kernel(const std::string& text) {
+  model::JobModel job;
+  job.logs.push_back({.rank = {}, .text = text});
+  return asked("gpu-fault", job);
+}
+
+TEST(GpuFault, AFatalErrorOfThePcieLinkIsOfTheGpuBelow) {
+  const std::string driver =
+      "[ 1.2] nvidia 0000:03:00.0: AER: can't recover (no error_detected callback)\n";
+  const auto fatal = told_by_kernel(
+      "[ 1.1] pcieport 0000:00:03.0: AER: Multiple Uncorrected (Fatal) error received: "
+      "0000:00:03.0\n" +
+      driver);
+  ASSERT_EQ(fatal.size(), 1U);
+  EXPECT_EQ(fatal[0].confidence, Confidence::kLikely);
+  EXPECT_NE(fatal[0].summary.find("GPU 0000:03:00.0"), std::string::npos);
+  EXPECT_TRUE(fatal[0].culprits.empty());
+  const auto mild = told_by_kernel(
+      "[ 1.1] pcieport 0000:00:03.0: AER: Uncorrected (Non-Fatal) error received: 0000:03:00.0\n" +
+      driver);
+  ASSERT_EQ(mild.size(), 1U);
+  EXPECT_EQ(mild[0].confidence, Confidence::kPossible);
+}
+
+TEST(GpuFault, ACorrectedErrorOfTheBusIsNoFault) {
+  EXPECT_TRUE(told_by_kernel(
+                  "[ 1.1] pcieport 0000:00:03.0: AER: Corrected error received: 0000:03:00.0\n"
+                  "[ 1.2] nvidia 0000:03:00.0: PCIe Bus Error: severity=Corrected, type=Physical "
+                  "Layer, (Receiver ID)\n"
+                  "[ 1.3] nvidia 0000:03:00.0: AER: Correctable error message received\n"
+                  "[ 1.4] snd_hda_intel 0000:03:00.1: AER: can't recover (no error_detected "
+                  "callback)\n")
+                  .empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

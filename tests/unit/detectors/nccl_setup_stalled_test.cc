@@ -18,7 +18,7 @@ JobBuilder setup_of(const std::vector<At>& all, std::int64_t size, const std::st
   for (const At& one : all) {
     builder.fact("nccl-setup", {{"host", std::string("a")},
                                 {"gpu", std::int64_t{one.rank}},
-                                {"rank", std::int64_t{one.rank}},
+                                {"group_rank", std::int64_t{one.rank}},
                                 {"size", size},
                                 {"step", one.step},
                                 {"text", std::string("x")},
@@ -53,9 +53,9 @@ TEST(NcclSetupStalled, NamesTheSwitchOfTheTransport) {
 }
 
 TEST(NcclSetupStalled, IsLikelyIfTheJobWasInterrupted) {
-  const auto findings =
-      stalled(setup_of({{0, "connect"}, {1, "connect"}}, 2, "P2P/IPC",
-                       "a:7:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC\n^CTraceback\n"));
+  const auto findings = stalled(
+      setup_of({{0, "connect"}, {1, "connect"}}, 2, "P2P/IPC",
+               "a:7:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC\n^CTraceback\n"));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
 }

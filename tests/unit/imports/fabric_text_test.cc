@@ -112,5 +112,64 @@ TEST(FabricText, ATagOfNcclHasAHostAndTwoNumbers) {
   EXPECT_FALSE(nccl_tag("a:b:9 [3] NCCL WARN x"));
 }
 
+TEST(FabricText, ReadsCompletionErrorsOfOldReleases) {
+  const auto job = read_log(
+      "a:7:9 [0] transport/net_ib.cc:789 NCCL WARN NET/IB : Got completion with error 12, opcode "
+      "1, "
+      "len 11155, vendor err 129\n");
+  EXPECT_EQ(event(job).number("status"), 12);
+}
+
+TEST(FabricText, AnAsyncEventWithoutAnErrorIsNoEvent) {
+  const auto events = [](const std::string& words) {
+    return model::facts(
+               read_log("a:7:9 [0] net_ib.cc:93 NCCL WARN NET/IB : mlx5_2:1 " + words + "\n"),
+               "fabric-event")
+        .size();
+  };
+  EXPECT_EQ(events("Got async event : client reregistration"), 0U);
+  EXPECT_EQ(events("Got async event : GID table change"), 0U);
+  EXPECT_EQ(events("Got non-fatal async event: LID change(11)"), 0U);
+  EXPECT_EQ(events("Got async event : local catastrophic error"), 1U);
+  EXPECT_EQ(events("async fatal event: device fatal error"), 1U);
+  EXPECT_EQ(events("Got async error event: port error"), 1U);
+}
+
+TEST(FabricText, AnIommuRefusesADevice) {
+  const auto device = [](const std::string& line) {
+    const auto job = read_log("[19126.486981] " + line + "\n");
+    EXPECT_EQ(event(job).text("event"), "iommu-fault");
+    return event(job).text("device");
+  };
+  EXPECT_EQ(
+      device("DMAR: [DMA Write] Request device [03:00.0] fault addr d1139000 [fault reason 05] "
+             "PTE Write access is not set"),
+      "03:00.0");
+  EXPECT_EQ(
+      device("DMAR: [DMA Write NO_PASID] Request device [83:00.0] fault addr 0xd1139000 [fault "
+             "reason 0x05] PTE Write access is not set"),
+      "83:00.0");
+  EXPECT_EQ(device("nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0011 "
+                   "address=0xd0139068 flags=0x0020]"),
+            "nvidia 0000:41:00.0");
+  EXPECT_TRUE(model::facts(read_log("[1.2] DMAR: IOMMU enabled\n[1.3] DMAR: DRHD: handling fault "
+                                    "status reg 502\n"),
+                           "fabric-event")
+                  .empty());
+}
+
+TEST(FabricText, AnAdapterThatDoesNotAnswerHasFailed) {
+  for (const char* line : {
+           "mlx5_core 0000:81:00.0: wait_func:1137:(pid 31): ACCESS_REG(0x805) timeout. Will cause "
+           "a leak of a command resource",
+           "mlx5_core 0000:81:00.0: poll_health:795:(pid 0): Fatal error 1 detected",
+           "mlx5_core 0000:81:00.0: AER: can't recover (no error_detected callback)",
+       }) {
+    EXPECT_EQ(event(read_log(std::string("[19126.486981] ") + line + "\n")).text("event"),
+              "device-error")
+        << line;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

@@ -29,7 +29,7 @@ TEST(NcclSetup, TheLastStepOfAGpuIsItsPosition) {
                             "a:7:12 [0] NCCL INFO [Proxy Service] Device 0 CPU core 17\n");
   const model::Fact& fact = setup(job);
   EXPECT_EQ(fact.text("step"), "connect");
-  EXPECT_EQ(fact.number("rank"), 2);
+  EXPECT_EQ(fact.number("group_rank"), 2);
   EXPECT_EQ(fact.number("size"), 4);
   EXPECT_EQ(fact.list("via"), std::vector<std::string>{"P2P/CUMEM"});
   EXPECT_EQ(fact.flag("finished"), false);
@@ -40,7 +40,7 @@ TEST(NcclSetup, OlderReleasesNameTheRankInTheirTrees) {
       "a:7:9 [0] NCCL INFO Channel 00/02 :    0   1\n"
       "a:7:9 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1|-1->0->1/-1/-1 [1] 1/-1/-1->0->-1\n"
       "a:7:9 [0] NCCL INFO Channel 00 : 0[1a000] -> 1[3b000] via direct shared memory\n");
-  EXPECT_EQ(setup(job).number("rank"), 0);
+  EXPECT_EQ(setup(job).number("group_rank"), 0);
   EXPECT_EQ(setup(job).number("size"), 2);
   EXPECT_EQ(setup(job).list("via"), std::vector<std::string>{"direct"});
 }
@@ -67,9 +67,9 @@ TEST(NcclSetup, ConnectsItsRingForTheFirstCollective) {
 }
 
 TEST(NcclSetup, KnowsAFailedCall) {
-  EXPECT_EQ(setup(read_log(kStart + "a:7:9 [0] NCCL INFO transport/nvls.cc:157 -> 1\n"))
-                .flag("failed"),
-            true);
+  EXPECT_EQ(
+      setup(read_log(kStart + "a:7:9 [0] NCCL INFO transport/nvls.cc:157 -> 1\n")).flag("failed"),
+      true);
   EXPECT_EQ(setup(read_log(kStart + "a:7:9 [0] NCCL INFO TUNER/Plugin: Could not find: x.so\n"))
                 .flag("failed"),
             false);
