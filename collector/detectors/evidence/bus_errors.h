@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the PCIe bus that the kernel reports for a GPU (AER, DPC). Corrected ones are no
-// events.
+// Errors of the PCIe bus that the kernel reports for a GPU (AER, DPC), except corrected
+// ones.
 #pragma once
 
 #include <optional>
