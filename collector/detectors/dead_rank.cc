@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/gloo_words.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/launcher_signal.h"
 #include "collector/detectors/evidence/message_sizes.h"
 #include "collector/detectors/evidence/nameless_dead.h"
 #include "collector/detectors/evidence/processes.h"
@@ -318,7 +319,11 @@ Findings detect(const graph::Examination& examination) {
       told.push_back(std::move(*killed));
     }
     if (auto killed = gone.empty() ? killed_by_ray(examination) : std::nullopt) {
-      told.push_back(std::move(*killed));
+      told.insert(told.begin(), std::move(*killed));  // the lines below only say that it has ended
+    }
+    if (auto ended =
+            told.empty() && gone.empty() ? ended_from_outside(examination) : std::nullopt) {
+      told.push_back(std::move(*ended));
     }
     return told;
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/half_finished.h"
 #include "collector/detectors/evidence/ras_counts.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
@@ -34,6 +35,9 @@ bool only_runs_ahead(const graph::Examination& examination, const Parting& parti
 }
 
 Findings detect(const graph::Examination& examination) {
+  if (half_finished(examination)) {
+    return {};  // the few have finished the call in which the others wait: they differ before it
+  }
   std::vector<Explanation> all = explanations(examination, Cause::kExtra);
   if (std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
         return only_runs_ahead(examination, one.parting) ||

@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/awaited_main.h"
 #include "collector/detectors/evidence/past_the_call.h"
 #include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/wording.h"
@@ -95,11 +97,58 @@ Findings moved_while_others_waited(const graph::Examination& examination) {
   return {std::move(finding)};
 }
 
+/// Only a log is known: ranks timed out while the main process was inside the block that it enters
+/// first.
+Findings inside_while_others_waited(const graph::Examination& examination) {
+  const auto awaited = awaited_main(examination.job);
+  if (!awaited) {
+    return {};
+  }
+  const model::Fact* bar = nullptr;
+  for (const char* const kind : {"unfinished-bar", "progress-bar"}) {
+    const auto bars = model::facts(examination.job, kind);
+    bar = bars.empty() ? bar : bars.front();
+  }
+  Finding finding;
+  finding.kind = "long-phase";
+  finding.confidence = bar != nullptr ? Confidence::kLikely : Confidence::kPossible;
+  finding.waiting = awaited->waiting;
+  if (awaited->one_host) {
+    finding.culprits.insert(0);
+  }
+  constexpr std::size_t kLongestBar = 40;
+  const std::string count =
+      bar == nullptr
+          ? std::string()
+          : fmt::format(" ({}: {} of {})",
+                        base::elide(bar->text("text").value_or("progress bar"), kLongestBar),
+                        bar->text("done").value_or("?"), bar->text("total").value_or("?"));
+  finding.summary =
+      fmt::format("{} was still inside `{}`{} when {} timed out at its entry",
+                  awaited->one_host ? "rank 0" : "the main process", awaited->function, count,
+                  awaited->waiting.empty() ? "a different rank" : said(awaited->waiting));
+  if (awaited->place.known()) {
+    finding.locations.push_back(location(awaited->place, awaited->waiting,
+                                         awaited->waiting.empty()
+                                             ? std::string("a rank waited here")
+                                             : said(awaited->waiting) + " waited here"));
+  }
+  constexpr std::size_t kLongestQuote = 240;
+  finding.evidence.push_back(
+      {.rank = awaited->waiting.empty() ? std::nullopt : std::optional(awaited->waiting.front()),
+       .text = "log: " + base::elide(base::printable(awaited->exception), kLongestQuote)});
+  finding.fix =
+      "Pass a longer timeout: ddp_timeout of TrainingArguments, InitProcessGroupKwargs of "
+      "accelerate, or the timeout of init_process_group. Or process the data once before the job.";
+  return {std::move(finding)};
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = waiting_ranks(examination);
   const model::RankSet working = ranks_where(examination, works);
   if (working.empty()) {
-    return moved_while_others_waited(examination);
+    Findings inside = inside_while_others_waited(examination);
+    return inside.empty() ? moved_while_others_waited(examination) : inside;
   }
   // All others wait: otherwise this is a step of a running job.
   const bool all_told = waiting.size() + working.size() == examination.standings.size();
@@ -145,7 +194,8 @@ constexpr std::string_view kExplanation =
 Why: the other ranks wait while one rank downloads, tokenises, saves a checkpoint or loads a large file.
 
 How ddpdoctor knows: the missing rank is running, or its stack changed between two snapshots. The job is slow, not hung, so the
-confidence is only possible. In a log, a progress bar moved until torch's watchdog ended the wait of a different rank: likely.
+confidence is only possible. In a log, a progress bar moved until torch's watchdog ended the wait of a different rank: likely. The
+same if a rank timed out at the entry of main_process_first, whose block the main process had not left.
 
 Fix: set a longer timeout for that phase, or shorten the phase.
 

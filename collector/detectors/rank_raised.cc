@@ -146,6 +146,7 @@ std::vector<Suspect> raised_in_former_life(const model::JobModel& job) {
 std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
   std::vector<Traceback> all = tracebacks(examination.job);
   const bool disputed = addresses_differ(examination.job);
+  drop_echoes(all);
   std::erase_if(all, [&](const Traceback& traceback) {
     const bool of_mpi = traceback.exception.find("mpi4py.MPI.Exception") != std::string::npos;
     return (is_consequence(traceback) && !found_nobody(traceback)) || !traceback.place.known() ||

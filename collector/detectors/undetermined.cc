@@ -184,14 +184,16 @@ Findings felt_another_end(const graph::Examination& examination) {
   const bool files = !model::facts(job, "error-file").empty();
   const bool one = ranks.size() <= 1;
   const std::string whom = ranks.empty() ? "a rank" : said(ranks);
+  const model::RankSet others = started_by_other_agents(job);
   const auto all = [&felt](bool FeltAnEnd::* what) {
     return std::all_of(felt.begin(), felt.end(), [what](const FeltAnEnd& f) { return f.*what; });
   };
   finding.summary = fmt::format(
-      "{} {} another rank; {}", whom,
+      "{} {} {}; {}", whom,
       !all(&FeltAnEnd::lost_its_connection) ? "failed because of"
       : one                                 ? "lost its connection to"
                                             : "lost their connection to",
+      others.size() == 1 ? said(others) : std::string("another rank"),
       silent.empty() ? std::string("no file shows which rank exited first")
                      : fmt::format("{} {}", said(silent),
                                    files ? "left no error file" : "wrote no traceback"));

@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -84,7 +85,12 @@ Coordinates coordinates_of(std::string_view words) {
   Coordinates out;
   std::string text(base::trim(words));
   std::replace(text.begin(), text.end(), '_', ' ');
+  bool of_a_part = false;  // "ATTN_CP7", "MOE_EP3": the place within another dimension
   for (const std::string_view word : base::split(text, ' ')) {
+    if (word == "ATTN" || word == "MOE") {
+      of_a_part = true;
+      continue;
+    }
     const std::size_t digit = std::min(word.find_first_of("0123456789"), word.size());
     const std::string_view name = word.substr(0, digit);
     const auto number = number_of(word.substr(digit), model::kMaxWorldSize - 1);
@@ -94,7 +100,9 @@ Coordinates coordinates_of(std::string_view words) {
         out.size() >= kMostDimensions) {
       return {};
     }
-    out.emplace(name, static_cast<int>(*number));
+    if (!std::exchange(of_a_part, false)) {
+      out.emplace(name, static_cast<int>(*number));
+    }
   }
   return out;
 }

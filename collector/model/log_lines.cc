@@ -273,12 +273,13 @@ bool take_logger(std::string_view& text) {
   return true;
 }
 
-/// "(VllmWorker rank=3 pid=7) ": extracts the rank.
+/// "(VllmWorker rank=3 pid=7) ", "(worker6, rank=6, pid=7, ip=10.0.0.1) ": extracts the rank.
 std::optional<int> rank_of_whom(std::string_view label) {
   const std::size_t at = label.find(" rank=");
   std::string_view rest = at == label.npos ? std::string_view() : label.substr(at + 6);
   const auto rank = take_number(rest);
-  return rank && *rank < kMaxWorldSize && rest.starts_with(' ') ? rank : std::nullopt;
+  const bool ends = rest.empty() || rest.front() == ' ' || rest.front() == ',';
+  return rank && *rank < kMaxWorldSize && ends ? rank : std::nullopt;
 }
 
 /// "[pod/trainer-0/torch] " of kubectl, "(RayTrainWorker pid=7, ip=10.0.0.1) " of Ray, "(VllmWorker

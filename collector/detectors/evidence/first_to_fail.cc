@@ -150,6 +150,22 @@ std::vector<Failed> failed_without_word(const graph::Examination& examination) {
   return out;
 }
 
+model::RankSet started_by_other_agents(const model::JobModel& job) {
+  model::RankSet own;
+  int world = 0;
+  for (const model::Fact* fact : model::facts(job, "agent-ranks")) {
+    own = fact->rank ? own.united({*fact->rank}) : own;
+    world = std::max(world, static_cast<int>(fact->number("world").value_or(0)));
+  }
+  model::RankSet out;
+  for (model::Rank rank = 0; rank < world && !own.empty(); ++rank) {
+    if (!own.contains(rank)) {
+      out.insert(rank);
+    }
+  }
+  return out;
+}
+
 model::RankSet silent_ranks(const model::JobModel& job, const std::vector<FeltAnEnd>& felt) {
   model::RankSet out;
   for (const model::Log& log : job.logs) {

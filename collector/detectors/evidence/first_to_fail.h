@@ -37,6 +37,9 @@ struct Failed {
 /// Only the first one if the launcher names it. Empty if any rank raised.
 std::vector<Failed> failed_without_word(const graph::Examination& examination);
 
+/// The ranks of the other nodes, if the logs name the ranks that torchrun's agents started alone.
+model::RankSet started_by_other_agents(const model::JobModel& job);
+
 /// Ranks that wrote to a file of their own but left no error file although others did, else no
 /// traceback.
 model::RankSet silent_ranks(const model::JobModel& job, const std::vector<FeltAnEnd>& felt);

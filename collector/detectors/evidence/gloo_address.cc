@@ -103,7 +103,8 @@ std::string several_hosts(const model::JobModel& job) {
   if (count > 1) {
     return fmt::format("{} {}", count, hosts.size() > 1 ? "hosts" : "nodes");
   }
-  return actors.size() > 1 ? fmt::format("{} hosts", actors.size()) : std::string();
+  // Beside them, the host of the driver, whose actors have no address in their labels.
+  return actors.empty() ? std::string() : fmt::format("{} hosts", actors.size() + 1);
 }
 
 }  // namespace

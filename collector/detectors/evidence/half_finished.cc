@@ -17,10 +17,12 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Every rank needs what every other rank contributes.
+/// Every rank needs what every other rank contributes. The root of a broadcast, and those that send
+/// in a reduce, may finish early only if the message is small.
 bool needs_all_ranks(std::string_view operation) {
   return operation.starts_with("all_reduce") || operation.starts_with("all_gather") ||
-         operation.starts_with("reduce_scatter") || operation == "barrier";
+         operation.starts_with("reduce_scatter") || operation == "barrier" ||
+         operation.starts_with("broadcast") || operation.starts_with("reduce");
 }
 
 struct HalfFinished {

@@ -96,6 +96,17 @@ constexpr KnownException lost_worker(std::string_view pattern, std::string_view 
           .of_another = true};
 }
 
+/// Of Ray: a task, an actor or a placement group waits until nodes have the resources it asks for.
+constexpr KnownException no_resources(std::string_view pattern) {
+  return {.kind = "rendezvous-incomplete",
+          .pattern = pattern,
+          .meaning = "waits for GPUs or CPUs that no node of the Ray cluster has free",
+          .fix =
+              "Run `ray status`: start the missing nodes, end what holds the resources, or ask for "
+              "fewer (num_workers, tensor_parallel_size, placement group).",
+          .of_another = true};
+}
+
 constexpr KnownException lost_pool_worker(std::string_view pattern) {
   return {.kind = "pool-worker-lost",
           .pattern = pattern,
@@ -103,6 +114,19 @@ constexpr KnownException lost_pool_worker(std::string_view pattern) {
           .fix =
               "Run `dmesg | grep -i kill` on that node: memory ends most workers. Otherwise run "
               "the task in the main process with `python -X faulthandler`.",
+          .of_another = true};
+}
+
+/// Of vLLM's executor: "Worker proc VllmWorker-1 died unexpectedly, shutting down executor.",
+/// before V1 "Worker VllmWorkerProcess pid 4127 died, exit code: -9".
+constexpr KnownException lost_vllm_worker(std::string_view pattern) {
+  return {.kind = "dead-rank",
+          .pattern = pattern,
+          .also = "Worker ",
+          .meaning = "lost a worker of vLLM, whose process ended without a message",
+          .fix =
+              "Run `dmesg | grep -i -e kill -e segfault -e Xid` on the node of that worker; a "
+              "signal or a GPU fault ends a process without a traceback.",
           .of_another = true};
 }
 
@@ -312,11 +336,25 @@ constexpr KnownException kTable[] = {
      .said_by = kTorch,
      .meaning = "waited for ranks that never joined",
      .fix = kStart},
+    no_resources("No available node types can fulfill resource request"),
+    no_resources("cannot be scheduled right now"),
+    no_resources("Placement group creation timed out"),
+    no_resources("Waiting for creating a placement group of specs for "),
     {.kind = "nccl-unreachable",
      .pattern = "is neither AF_INET(",
      .meaning = "received an invalid address from a different rank: NCCL probably found no "
                 "interface there",
      .fix = kInterface},
+    {.kind = "nccl-unreachable",
+     .pattern = "Unable to find address for: ",
+     .meaning = "found no network interface for gloo",
+     .fix = "Set GLOO_SOCKET_IFNAME on every node to an interface of `ip -brief address` there, or "
+            "unset it."},
+    {.kind = "nccl-unreachable",
+     .pattern = "Unable to find interface for: ",
+     .meaning = "found no network interface for gloo",
+     .fix = "Set GLOO_SOCKET_IFNAME on every node to an interface of `ip -brief address` there, or "
+            "unset it."},
     no_interface("Bootstrap : no socket interface found"),
     no_interface("NET/Socket : no interface found"),
     no_interface("NET/Socket : No usable listening interface found"),
@@ -355,6 +393,9 @@ constexpr KnownException kTable[] = {
     lost_worker("ray.exceptions.LocalRayletDiedError", "lost Ray's service on its node (raylet)"),
     lost_worker("distributed.scheduler.KilledWorker",
                 "waited for a task of dask that ended its workers"),
+    lost_vllm_worker("died unexpectedly, shutting down executor"),
+    lost_vllm_worker("died, exit code: -9"),
+    lost_vllm_worker("died, exit code: -11"),
     lost_pool_worker("was terminated abruptly while the future was running or pending"),
     lost_pool_worker("A child process terminated abruptly, the process pool is not usable"),
     lost_pool_worker("A worker process managed by the executor was unexpectedly terminated"),

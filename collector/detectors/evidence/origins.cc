@@ -30,9 +30,10 @@ bool told_by_process(const model::Process& process) {
 }
 
 bool is_told_fact(const model::Fact& fact) {
-  constexpr std::array<std::string_view, 9> kKinds = {
-      "nccl-setup",     "first-failure", "error-file",   "watchdog-stuck",  "watchdog-timeout",
-      "nccl-interface", "nccl-failure",  "progress-bar", model::kCallsOfLog};
+  constexpr std::array<std::string_view, 11> kKinds = {
+      "nccl-setup",       "first-failure",  "error-file",      "watchdog-stuck",
+      "watchdog-timeout", "nccl-interface", "nccl-failure",    "progress-bar",
+      "unfinished-bar",   "agent-ranks",    model::kCallsOfLog};
   return std::find(kKinds.begin(), kKinds.end(), fact.kind) != kKinds.end();
 }
 

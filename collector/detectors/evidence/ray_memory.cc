@@ -139,6 +139,13 @@ std::string who_was_killed(const RayKill& kill) {
                       : fmt::format("a worker on {}", kill.host);
 }
 
+/// What Ray raises where a task or an actor was awaited whose process has ended.
+bool says_worker_ended(std::string_view exception) {
+  return exception.find("RayActorError") != exception.npos ||
+         exception.find("ActorDiedError") != exception.npos ||
+         exception.find("WorkerCrashedError") != exception.npos;
+}
+
 }  // namespace
 
 std::optional<Finding> killed_by_ray(const graph::Examination& examination) {
@@ -151,7 +158,7 @@ std::optional<Finding> killed_by_ray(const graph::Examination& examination) {
   finding.kind = "dead-rank";
   finding.confidence = Confidence::kPossible;
   for (const Traceback& one : tracebacks(examination.job)) {
-    if (one.exception.find(kError) != std::string::npos) {
+    if (one.exception.find(kError) != std::string::npos || says_worker_ended(one.exception)) {
       finding.confidence = Confidence::kLikely;
       if (one.place.known() && finding.locations.empty()) {
         finding.locations.push_back(location(one.place, {}, "its result was awaited here"));

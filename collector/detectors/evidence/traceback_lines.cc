@@ -193,6 +193,45 @@ bool is_of_launcher(const std::vector<model::CallSite>& frames) {
                       [](const model::CallSite& frame) { return model::is_user_file(frame.file); });
 }
 
+bool is_of_cleanup(const std::vector<model::CallSite>& frames) {
+  constexpr std::array<std::string_view, 9> kEnds = {"shutdown", "close",     "__del__",
+                                                     "cleanup",  "_cleanup",  "stop",
+                                                     "teardown", "terminate", "_exit_function"};
+  return std::any_of(frames.begin(), frames.end(), [&kEnds](const model::CallSite& frame) {
+    return !model::is_user_file(frame.file) &&
+           std::find(kEnds.begin(), kEnds.end(), frame.function) != kEnds.end();
+  });
+}
+
+std::string awaited_context(const std::vector<model::CallSite>& frames) {
+  constexpr std::array<std::string_view, 4> kContexts = {"main_process_first",
+                                                         "local_main_process_first", "_goes_first",
+                                                         "torch_distributed_zero_first"};
+  for (std::size_t i = 1; i < frames.size(); ++i) {
+    const bool enters =
+        frames[i - 1].function == "__enter__" && frames[i - 1].file.ends_with("contextlib.py");
+    if (enters &&
+        std::find(kContexts.begin(), kContexts.end(), frames[i].function) != kContexts.end()) {
+      return frames[i].function;
+    }
+  }
+  return {};
+}
+
+bool is_end_of_wait(std::string_view exception) {
+  const std::string_view name = exception.substr(exception.rfind('.') + 1);
+  return name == "TimeoutError" || name == "Empty";
+}
+
+std::optional<int> failed_rank_of_checkpoint(std::string_view exception) {
+  constexpr std::string_view kRanks = "CheckpointException ranks:dict_keys([";
+  const std::size_t at = exception.find(kRanks);
+  const std::string_view rest =
+      at == exception.npos ? std::string_view() : exception.substr(at + kRanks.size());
+  const std::size_t end = rest.find_first_not_of("0123456789");
+  return end != rest.npos && rest[end] == ']' ? leading_number(rest) : std::nullopt;
+}
+
 bool may_be_users_file(std::string_view file) {
   return model::may_be_installed_by_user(file) || file == "<stdin>" || file == "<string>";
 }

@@ -53,6 +53,21 @@ std::optional<std::string_view> pytest_message(std::string_view line);
 /// failed.
 bool is_of_launcher(const std::vector<model::CallSite>& frames);
 
+/// Outermost first; raised below a library's function that ends something: shutdown, close.
+bool is_of_cleanup(const std::vector<model::CallSite>& frames);
+
+/// Outermost first; the function of the context manager that lets the main process go first, if the
+/// exception was raised at its entry. Empty: none.
+std::string awaited_context(const std::vector<model::CallSite>& frames);
+
+/// "TimeoutError", "queue.Empty": a wait was over, and who raises from it tells what was waited
+/// for.
+bool is_end_of_wait(std::string_view exception);
+
+/// The rank in "CheckpointException ranks:dict_keys([5])" of torch.distributed.checkpoint, which
+/// every rank raises because of one; absent if there are several.
+std::optional<int> failed_rank_of_checkpoint(std::string_view exception);
+
 /// Counts as the user's if the traceback shows no user file.
 bool may_be_users_file(std::string_view file);
 

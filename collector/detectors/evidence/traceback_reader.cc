@@ -73,13 +73,6 @@ int fitness(const Open& open, std::string_view exception) {
   return is_consequence(exception) && in_library ? 2 : 1;
 }
 
-/// "TimeoutError", "queue.Empty": a wait was over, and who raises from it tells what was waited
-/// for.
-bool is_end_of_wait(std::string_view exception) {
-  const std::string_view name = plain(exception);
-  return name == "TimeoutError" || name == "Empty";
-}
-
 /// Of "NCCL error in: …" the lines below that tell the error: "ncclSystemError: …", and what stands
 /// under "Last error:".
 std::string nccl_reason(const LogStream& stream, std::size_t index) {
@@ -260,8 +253,12 @@ void Reader::end(std::size_t i, std::string_view exception) {
                  .ignored = open.ignored,
                  .of_launcher = is_of_launcher(open.frames),
                  .remote = open.remote,
+                 .of_cleanup = is_of_cleanup(open.frames),
+                 .goes_first = awaited_context(open.frames),
                  .source = std::string(open.source)};
   told.raiser = open.frames.empty() ? model::CallSite{} : open.frames.back();
+  const auto of_checkpoint = failed_rank_of_checkpoint(exception);
+  told.rank = of_checkpoint ? of_checkpoint : told.rank;
   if (exception.find("NCCL error in: ") != std::string_view::npos) {
     told.exception += nccl_reason(stream_, i);
   }

@@ -2,6 +2,7 @@
 #include "collector/detectors/evidence/tracebacks.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <map>
@@ -58,6 +59,13 @@ std::optional<int> rank_of_table(std::string_view line) {
   return line.starts_with(kRank) ? leading_number(line.substr(kRank.size())) : std::nullopt;
 }
 
+/// "----------Begin global rank 3 STDERR----------" of composer: the output of one rank follows.
+std::optional<int> rank_of_section(std::string_view line) {
+  constexpr std::string_view kBegin = "-Begin global rank ";
+  const std::size_t at = line.find(kBegin);
+  return at == line.npos ? std::nullopt : leading_number(line.substr(at + kBegin.size()));
+}
+
 bool ends_table_entry(std::string_view line) {
   return line.starts_with("----------") || line.starts_with("==========") ||
          (line.starts_with('[') && line.ends_with("]:"));
@@ -90,7 +98,8 @@ std::vector<LogStream> log_streams(const model::JobModel& job) {
       model::LogLine told = model::read_log_line(line);
       const auto of_child = spawned_child(told.text);
       child = of_child ? of_child : begins_pytest_section(told.text) ? std::nullopt : child;
-      const auto of_table = rank_of_table(told.text);
+      auto of_table = rank_of_table(told.text);
+      of_table = of_table ? of_table : rank_of_section(told.text);
       table = of_table ? of_table : ends_table_entry(told.text) ? std::nullopt : table;
       if (table && !told.rank && !log.rank) {
         told.rank = table;
@@ -226,8 +235,20 @@ bool joins_processes(const Traceback& traceback) {
          traceback.raiser.file.ends_with("torch/multiprocessing/spawn.py");
 }
 
+namespace {
+
+/// The process at the other end of a pipe of multiprocessing has ended.
+bool lost_its_pipe(const Traceback& traceback) {
+  return traceback.raiser.file.ends_with("multiprocessing/connection.py") &&
+         (traceback.exception.starts_with("EOFError") ||
+          traceback.exception.starts_with("ConnectionRefusedError"));
+}
+
+}  // namespace
+
 bool is_consequence(const Traceback& traceback) {
-  return joins_processes(traceback) || is_consequence(traceback.exception);
+  return joins_processes(traceback) || lost_its_pipe(traceback) ||
+         is_consequence(traceback.exception);
 }
 
 bool earlier(const Traceback& a, const Traceback& b) {
@@ -235,6 +256,35 @@ bool earlier(const Traceback& a, const Traceback& b) {
     return *a.time < *b.time;
   }
   return a.log == b.log && a.number < b.number;
+}
+
+namespace {
+
+bool failed_while_cleaning_up(const std::vector<Traceback>& all, const Traceback& traceback) {
+  return traceback.of_cleanup &&
+         std::any_of(all.begin(), all.end(), [&traceback](const Traceback& other) {
+           return !other.of_cleanup && !other.ignored && earlier(other, traceback);
+         });
+}
+
+bool refers_to_another(const Traceback& traceback) {
+  constexpr std::array<std::string_view, 4> kWords = {
+      "stack trace above", "See stack trace", "see the error messages above", "root cause above"};
+  return std::any_of(kWords.begin(), kWords.end(), [&traceback](std::string_view words) {
+    return traceback.exception.find(words) != std::string::npos;
+  });
+}
+
+}  // namespace
+
+void drop_echoes(std::vector<Traceback>& all) {
+  const std::vector<Traceback> told = all;
+  const bool said = std::any_of(told.begin(), told.end(), [](const Traceback& one) {
+    return !is_consequence(one) && !refers_to_another(one);
+  });
+  std::erase_if(all, [&](const Traceback& one) {
+    return failed_while_cleaning_up(told, one) || (said && refers_to_another(one));
+  });
 }
 
 bool cleans_up_after_exception(const model::JobModel& job, model::Rank rank,

@@ -49,8 +49,12 @@ struct Traceback {
   bool ignored = false;            // raised in __del__ or atexit: Python continued
   bool of_launcher = false;        // raised by the launcher, after one of its ranks had failed
   std::optional<Remote> remote{};  // raised in that process; `place` is a line that it ran
-  model::CallSite raiser{};        // the innermost frame, the user's or a library's
-  std::string source{};            // its source line
+  bool of_cleanup = false;         // raised below a library's shutdown() or close()
+  // The context manager that one rank enters first, at whose entry this one waited: HF's
+  // main_process_first, accelerate's _goes_first, ultralytics' torch_distributed_zero_first.
+  std::string goes_first{};
+  model::CallSite raiser{};  // the innermost frame, the user's or a library's
+  std::string source{};      // its source line
 };
 
 /// The function that raised the first one also caught it and raises the second by a statement of
@@ -75,6 +79,10 @@ std::vector<Traceback> tracebacks(const model::JobModel& job);
 
 /// True if `a` was certainly written before `b`: by their times, or by their lines in one log.
 bool earlier(const Traceback& a, const Traceback& b);
+
+/// Removes those that follow from another one in the list: a library ended something after a
+/// failure, and that failed, too; or the message only says that the cause is printed above.
+void drop_echoes(std::vector<Traceback>& all);
 
 /// The rank printed its own exception and has been in a `finally` of its own code since.
 bool cleans_up_after_exception(const model::JobModel& job, model::Rank rank,

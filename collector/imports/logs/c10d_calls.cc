@@ -214,10 +214,32 @@ void add_timeouts(Reading& reading, model::JobModel& job) {
   add_groups(reading, job);
 }
 
+/// Where all ranks are at one line of the user (Trainer.train()), the framework's lines show where
+/// they differ.
+void prefer_framework_lines(Reading& reading) {
+  std::set<model::CallSite> users;
+  std::set<model::CallSite> inner;
+  for (const auto& [rank, call] : reading.mismatched) {
+    if (call.call_site.known()) {
+      users.insert(call.call_site);
+      inner.insert(reading.within[rank]);
+    }
+  }
+  const bool known = std::all_of(inner.begin(), inner.end(),
+                                 [](const model::CallSite& site) { return site.known(); });
+  if (users.size() != 1 || inner.size() < 2 || !known) {
+    return;
+  }
+  for (auto& [rank, call] : reading.mismatched) {
+    call.call_site = call.call_site.known() ? reading.within[rank] : call.call_site;
+  }
+}
+
 void add_mismatch(Reading& reading, model::JobModel& job) {
   if (reading.mismatched.empty()) {
     return;
   }
+  prefer_framework_lines(reading);
   const auto agreed =
       std::max_element(reading.mismatched_at.begin(), reading.mismatched_at.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });

@@ -41,7 +41,10 @@ struct Reading {
   std::map<Rank, CollectiveCall> mismatched;
   std::map<Rank, std::deque<CollectiveCall>> running;  // announced before they are made
   std::map<std::int64_t, int> mismatched_at;           // votes for the sequence number
-  std::set<Rank> own;                                  // ranks that reported their own call
+  // The innermost line outside torch of the traceback in which a rank reported its mismatch: for
+  // ranks that are at one line of the user, but not of a framework.
+  std::map<Rank, model::CallSite> within;
+  std::set<Rank> own;            // ranks that reported their own call
   std::optional<Place> barrier;  // the place of the rank that reported a monitored_barrier
   std::set<Rank> barrier_missing;
   std::set<Rank> lagging;  // from torch's own report on a desync

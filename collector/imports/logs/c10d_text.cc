@@ -188,8 +188,14 @@ CollectiveCall fingerprint(std::string_view text, Rank rank) {
   return call;
 }
 
+/// Of the traceback that a rank prints.
+struct Frames {
+  model::CallSite user;       // the user's innermost line
+  model::CallSite innermost;  // the innermost line below it outside torch
+};
+
 /// "… Rank 1 is running collective: CollectiveFingerPrint(…), but Rank 0 is running collective: …".
-void read_mismatch(std::string_view line, const model::CallSite& site, Reading& reading) {
+void read_mismatch(std::string_view line, const Frames& at, Reading& reading) {
   constexpr std::string_view kRunning = " is running ";
   const std::size_t first = line.find("on ranks. Rank ");
   const std::size_t second = line.find("but Rank ");
@@ -203,7 +209,8 @@ void read_mismatch(std::string_view line, const model::CallSite& site, Reading& 
     return;
   }
   CollectiveCall own = fingerprint(line.substr(first, second - first), static_cast<Rank>(*one));
-  own.call_site = site;
+  own.call_site = at.user;
+  reading.within[own.rank] = at.innermost;
   const CollectiveCall theirs = fingerprint(line.substr(second), static_cast<Rank>(*other));
   ++reading.mismatched_at[own.sequence];
   reading.own.insert(own.rank);
@@ -259,7 +266,7 @@ void read_lagging(std::string_view text, Reading& reading) {
   }
 }
 
-void read_line(std::string_view line, std::optional<Rank> rank, const model::CallSite& site,
+void read_line(std::string_view line, std::optional<Rank> rank, const Frames& at,
                Reading& reading) {
   const auto whose = rank ? rank : rank_in_message(line);
   read_trace(line, whose, reading);
@@ -279,13 +286,13 @@ void read_line(std::string_view line, std::optional<Rank> rank, const model::Cal
     }
   } else if (line.find("Detected mismatch between collectives on ranks") !=
              std::string_view::npos) {
-    read_mismatch(line, site, reading);
+    read_mismatch(line, at, reading);
   } else if (line.find("Running collective: CollectiveFingerPrint(") != std::string_view::npos) {
     read_running(line, whose, reading);
   } else if (const auto late = between(line, "To our best knowledge, rank", " lagging rank")) {
     read_lagging(*late, reading);
   } else if (line.find("failed to pass monitoredBarrier") != std::string_view::npos) {
-    read_barrier(line, {.rank = whose.value_or(0), .site = site}, reading);
+    read_barrier(line, {.rank = whose.value_or(0), .site = at.user}, reading);
   } else if (line.find("successfully reached monitoredBarrier") != std::string_view::npos) {
     const auto reached = number_behind(line, "Rank ", kMaxNumber);
     if (reached && *reached <= kMaxRank) {
@@ -298,7 +305,7 @@ void read_line(std::string_view line, std::optional<Rank> rank, const model::Cal
 
 Told read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobModel& job) {
   Reading reading;
-  std::map<std::optional<Rank>, model::CallSite> places;  // of the traceback that each rank prints
+  std::map<std::optional<Rank>, Frames> places;
   for (const std::string_view raw : base::split(log, '\n')) {
     const model::LogLine line = model::read_log_line(raw.substr(0, 65'536));
     const auto whose = line.rank ? line.rank : rank;
@@ -306,12 +313,14 @@ Told read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobMo
       places.erase(whose);
     } else if (const auto frame = python_frame(line.text)) {
       if (model::is_user_file(frame->file)) {
-        places[whose] = model::call_site(*frame);
+        places[whose] = {.user = model::call_site(*frame), .innermost = {}};
+      } else if (frame->file.find("/torch/") == std::string::npos && frame->function != "wrapper" &&
+                 frame->function != "decorate_context") {
+        places[whose].innermost = model::call_site(*frame);
       }
     } else if (!line.text.empty()) {
       const auto place = places.find(whose);
-      read_line(line.text, whose, place == places.end() ? model::CallSite{} : place->second,
-                reading);
+      read_line(line.text, whose, place == places.end() ? Frames{} : place->second, reading);
       const auto watched = whose ? whose : rank_in_message(line.text);
       read_stuck_watchdog(line.text, watched, job);
       read_unnumbered_timeout(line.text, watched, job);

@@ -2,6 +2,8 @@
 #include "collector/imports/logs/plain_text.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <vector>
 
 #include "base/text.h"
@@ -76,6 +78,30 @@ std::string without_bare_colours(std::string_view text) {
     }
   }
   return out;
+}
+
+/// Other spellings of the escape character: rsyslog's "#033[", less's and cat's "^[[", those of
+/// strings in JSON and C.
+std::optional<std::string> without_spelled_colours(std::string_view text) {
+  constexpr std::array<std::string_view, 8> kSpellings = {
+      "#033[", "#x1B[", "^[[", "\\u001b[", "\\u001B[", "\\x1b[", "\\x1B[", "\\033["};
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto spelled =
+        std::find_if(kSpellings.begin(), kSpellings.end(),
+                     [&](std::string_view one) { return text.substr(at).starts_with(one); });
+    const std::size_t open = at + (spelled == kSpellings.end() ? 0 : spelled->size());
+    const std::size_t end = text.find_first_not_of("0123456789;?", open);
+    constexpr std::string_view kWithoutNumber = "mAHJK";
+    const bool letter =
+        end != text.npos && std::isalpha(static_cast<unsigned char>(text[end])) != 0;
+    if (open > at && letter && (end > open || kWithoutNumber.find(text[end]) != text.npos)) {
+      at = end + 1;
+    } else {
+      out += text[at++];
+    }
+  }
+  return out.size() < text.size() ? std::optional(std::move(out)) : std::nullopt;
 }
 
 /// "[00:01<00:01, 9.81it/s]" at `at`: the index after it, 0 for anything else.
@@ -172,6 +198,13 @@ bool may_need_it(std::string_view line) {
 std::optional<std::string> without_colours(std::string_view text) {
   if (text.find('\x1b') != text.npos) {
     return without_escapes(text);
+  }
+  const bool spelled = text.find("#033[") != text.npos || text.find("^[[") != text.npos ||
+                       text.find("#x1B[") != text.npos || text.find("\\u001") != text.npos ||
+                       text.find("\\x1") != text.npos || text.find("\\033[") != text.npos;
+  auto plain = spelled ? without_spelled_colours(text) : std::nullopt;
+  if (plain) {
+    return plain;
   }
   const bool bare = text.find("[0m") != text.npos || text.find("[36m(") != text.npos;
   return bare ? std::optional(without_bare_colours(text)) : std::nullopt;

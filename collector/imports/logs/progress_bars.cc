@@ -4,10 +4,12 @@
 #include "collector/imports/logs/progress_bars.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "collector/imports/stack_dumps/stack_text.h"
@@ -18,7 +20,32 @@ namespace {
 
 constexpr std::size_t kMostBars = 256;
 constexpr std::size_t kLongestBarName = 80;
-constexpr std::string_view kWorkTimedOut = "collective operation timeout: Work";
+constexpr double kShortestWait = 300;  // seconds; the store's own timeout, the shortest default
+
+/// Texts of torch and gloo where a wait for another rank ends.
+constexpr std::array<std::string_view, 6> kEndsOfWait = {"collective operation timeout: Work",
+                                                         "Timed out waiting ",
+                                                         "wait timeout after ",
+                                                         "Socket Timeout",
+                                                         "Wait timeout",
+                                                         "failed to pass monitoredBarrier"};
+
+bool ends_wait(std::string_view line) {
+  return std::any_of(kEndsOfWait.begin(), kEndsOfWait.end(),
+                     [line](std::string_view words) { return line.find(words) != line.npos; });
+}
+
+/// In seconds; the shortest usual one if the line does not tell it.
+double length_of_wait(std::string_view line) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40U;
+  for (const std::string_view words :
+       {" ran for ", "Timed out waiting ", "wait timeout after ", "monitoredBarrier in "}) {
+    if (const auto told = number_behind(line, words, kMost)) {
+      return static_cast<double>(*told) / 1000;
+    }
+  }
+  return kShortestWait;
+}
 
 /// One drawing: "train: Caching images (29.7GB ram):  80%|████  | 33886/41999 [29:39<18:09, …".
 struct Drawing {
@@ -96,18 +123,40 @@ struct Bar {
   }
 };
 
+/// The lines between the heading of a traceback that ends in such a timeout and its end: the rank
+/// had given up before it printed the first of them.
+std::vector<bool> tracebacks_of_timeouts(const std::vector<std::string_view>& lines) {
+  constexpr std::size_t kLongest = 300;
+  std::vector<bool> out(lines.size(), false);
+  std::size_t begun = lines.size();  // none
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (begun == lines.size()) {
+      begun = lines[i].find("Traceback (most recent call last)") != lines[i].npos ? i : begun;
+    } else if (i - begun > kLongest) {
+      begun = lines.size();
+    } else if (ends_wait(lines[i])) {
+      std::fill(out.begin() + static_cast<std::ptrdiff_t>(begun) + 1,
+                out.begin() + static_cast<std::ptrdiff_t>(i) + 1, true);
+      begun = lines.size();
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 void read_progress_bars(std::string_view text, model::JobModel& job) {
-  if (text.find(kWorkTimedOut) == text.npos || text.find("%|") == text.npos) {
+  if (text.find("%|") == text.npos || !ends_wait(text)) {
     return;
   }
   std::map<std::string, Bar> bars;
   double waited = 0;  // the shortest wait that a watchdog ended
-  for (const std::string_view line : base::split(text, '\n')) {
-    if (line.find(kWorkTimedOut) != line.npos) {
-      const auto ran = number_behind(line, " ran for ", std::int64_t{1} << 40U);
-      const double seconds = static_cast<double>(ran.value_or(0)) / 1000;
+  const auto lines = base::split(text, '\n');
+  const std::vector<bool> raising = tracebacks_of_timeouts(lines);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string_view line = lines[i];
+    if (ends_wait(line)) {
+      const double seconds = length_of_wait(line);
       waited = waited > 0 ? std::min(waited, seconds) : seconds;
     }
     if (line.find("%|") == line.npos) {
@@ -122,14 +171,17 @@ void read_progress_bars(std::string_view text, model::JobModel& job) {
       const std::string key = without_digits(drawing->name);
       if (bars.size() < kMostBars || bars.contains(key)) {
         bars[key].rank = told.rank;
-        bars[key].draw(*drawing, waited > 0);
+        bars[key].draw(*drawing, waited > 0 || raising[i]);
       }
     }
   }
   for (const auto& [key, bar] : bars) {
     const bool was_stuck = bar.elapsed - bar.moved > waited / 2;
-    if (bar.moves > 1 && bar.drawn_after && bar.done != bar.total && !was_stuck) {
-      model::Fact fact{.rank = bar.rank, .pid = {}, .kind = "progress-bar", .fields = {}};
+    if (bar.moves > 1 && waited > 0 && bar.done != bar.total && !was_stuck) {
+      model::Fact fact{.rank = bar.rank,
+                       .pid = {},
+                       .kind = bar.drawn_after ? "progress-bar" : "unfinished-bar",
+                       .fields = {}};
       fact.fields["text"] = bar.name;
       fact.fields["done"] = bar.done;
       fact.fields["total"] = bar.total;

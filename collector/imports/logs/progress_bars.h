@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress bars of tqdm in the output of a job that a watchdog ended: a bar that moved during the
-// wait shows work of a process that did not wait.
+// Progress bars of tqdm in the output of a job in which a wait timed out: a bar that moved during
+// the wait shows work of a process that did not wait.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,9 @@
 namespace ddpdoctor::imports {
 
 /// Adds a fact progress-bar for each bar that is not at its end and moved until shortly before the
-/// watchdog of a rank ended the rank's wait. `text` still contains carriage returns and bars.
+/// watchdog of a rank ended the rank's wait, or after the rank began to print its timeout; a fact
+/// unfinished-bar for one that was last drawn before. `text` still contains carriage returns and
+/// bars.
 void read_progress_bars(std::string_view text, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "collector/imports/flight_recorder/analysis_text.h"
 #include "collector/imports/logs/actors.h"
+#include "collector/imports/logs/as_pasted.h"
 #include "collector/imports/logs/c10d_text.h"
 #include "collector/imports/logs/fabric_text.h"
 #include "collector/imports/logs/horovod_text.h"
@@ -27,6 +28,7 @@
 #include "collector/imports/logs/nccl_text.h"
 #include "collector/imports/logs/plain_text.h"
 #include "collector/imports/logs/progress_bars.h"
+#include "collector/imports/logs/server_text.h"
 #include "collector/imports/logs/timed_out.h"
 #include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/nccl_ras.h"
@@ -295,6 +297,8 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   bytes = without_padding(bytes.substr(cut ? bytes.size() - kMostBytes : 0));
   const auto unpacked = json_log_text(bytes);
   bytes = unpacked ? std::string_view(*unpacked) : bytes;
+  const auto written = as_written(bytes);
+  bytes = written ? std::string_view(*written) : bytes;
   const auto uncoloured = without_colours(bytes);
   bytes = uncoloured ? std::string_view(*uncoloured) : bytes;
   const auto pasted = without_margins(bytes);
@@ -323,7 +327,9 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   std::string rest = rest_of(lines, finding);
   Told told = Told::kNothing;
   if (!rest.empty()) {
-    const auto rank = rank_in_path(path, {});
+    const auto agent = sole_rank_of_agent(rest, job);
+    const auto of_path = rank_in_path(path, {});
+    const auto rank = agent ? agent : of_path;  // "worker-0" of a pod counts nodes
     told = read_c10d_text(rest, rank, job);
     read_horovod_text(rest, job);
     read_analysis_text(rest, job);
@@ -331,6 +337,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
       raised.try_emplace(ended, false);
     }
     read_launcher_text(rest, job);
+    read_server_text(rest, job);
     read_ras_text(rest, job);
     read_fabric_text(rest, job);
     read_nccl_text(rest, job);

@@ -239,6 +239,33 @@ std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobMode
   return std::move(failures.ended);
 }
 
+std::optional<model::Rank> sole_rank_of_agent(std::string_view log, model::JobModel& job) {
+  constexpr std::string_view kRanks = "global_ranks=[";
+  std::optional<std::string_view> ranks;
+  for (std::size_t at = log.find(kRanks); at != log.npos; at = log.find(kRanks, at + 1)) {
+    const std::string_view rest = log.substr(at + kRanks.size());
+    const std::string_view one = rest.substr(0, rest.find_first_of("]\n"));
+    if (ranks && *ranks != one) {
+      return std::nullopt;
+    }
+    ranks = one;
+  }
+  const auto rank = ranks ? number_of(*ranks, kMaxRank) : std::nullopt;
+  if (!rank) {
+    return std::nullopt;
+  }
+  const std::size_t sizes = log.find("global_world_sizes=[");
+  model::Fact fact{
+      .rank = static_cast<model::Rank>(*rank), .pid = {}, .kind = "agent-ranks", .fields = {}};
+  if (const auto world = sizes == log.npos
+                             ? std::nullopt
+                             : number_behind(log.substr(sizes), "global_world_sizes=[", kMaxRank)) {
+    fact.fields["world"] = *world;
+  }
+  job.facts.push_back(std::move(fact));
+  return static_cast<model::Rank>(*rank);
+}
+
 bool is_error_file(std::string_view head, std::string_view) {
   return base::trim(head).starts_with('{') &&
          (head.find("\"py_callstack\"") != std::string_view::npos ||

@@ -16,6 +16,10 @@ namespace ddpdoctor::imports {
 /// ranks that torchrun ended because another had failed: they were running until then.
 std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobModel& job);
 
+/// The only rank that torchrun's agent of this log started ("global_ranks=[0]"); absent if it
+/// started several, or another attempt got a different rank. Adds a fact agent-ranks.
+std::optional<model::Rank> sole_rank_of_agent(std::string_view log, model::JobModel& job);
+
 /// A rank that has ended, without further data.
 model::Process failed_rank();
 

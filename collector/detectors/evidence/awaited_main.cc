@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/awaited_main.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "collector/detectors/evidence/first_to_fail.h"
+#include "collector/detectors/evidence/tracebacks.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+bool says_end_of_wait(std::string_view exception) {
+  constexpr std::array<std::string_view, 5> kWords = {"Timed out", "Socket Timeout", "ait timeout",
+                                                      "timed out", "NCCL communicator was aborted"};
+  return std::any_of(kWords.begin(), kWords.end(), [exception](std::string_view words) {
+    return exception.find(words) != exception.npos;
+  });
+}
+
+/// "[1] is setting up NCCL communicator and retrieving ncclUniqueId from [0] …".
+std::optional<model::Rank> speaker_in(std::string_view exception) {
+  const std::size_t at = exception.find("] is setting up NCCL communicator");
+  const std::size_t open = at == exception.npos ? at : exception.rfind('[', at);
+  model::Rank rank = 0;
+  if (open == exception.npos ||
+      std::from_chars(exception.data() + open + 1, exception.data() + at, rank).ec != std::errc()) {
+    return std::nullopt;
+  }
+  return rank;
+}
+
+}  // namespace
+
+std::optional<AwaitedMain> awaited_main(const model::JobModel& job) {
+  if (job.logs.empty()) {
+    return std::nullopt;
+  }
+  AwaitedMain out;
+  const std::vector<Traceback> all = tracebacks(job);
+  for (const Traceback& one : all) {
+    if (!is_consequence(one) && !one.of_cleanup && !one.ignored) {
+      return std::nullopt;
+    }
+    if (one.goes_first.empty() || !says_end_of_wait(one.exception)) {
+      continue;
+    }
+    const auto rank = one.rank ? one.rank : speaker_in(one.exception);
+    out.waiting = rank ? out.waiting.united({*rank}) : out.waiting;
+    out.place = one.place;
+    out.exception = one.exception;
+    out.function = one.goes_first == "_goes_first" ? "main_process_first" : one.goes_first;
+  }
+  out.one_host = job.hosts.size() <= 1;
+  return out.function.empty() || out.waiting.contains(0) ? std::nullopt
+                                                         : std::optional(std::move(out));
+}
+
+}  // namespace ddpdoctor::detectors
