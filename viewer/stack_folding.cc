@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/model/native_code.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::viewer {
@@ -75,8 +76,28 @@ std::string library_label(const Path& path, std::size_t begin) {
   return function_name(**chosen) + (chosen + 1 == path.end() ? "" : " …");
 }
 
-/// A stack without a user line: the innermost Python frame, else the innermost native frame with a
-/// name.
+/// Native frames alone: the outermost call of MPI, the function that waits, and what it waits in.
+std::vector<std::string> native_labels(const Path& path, const FileNames& names) {
+  std::vector<std::string> out;
+  const auto innermost = std::find_if(path.rbegin(), path.rend(),
+                                      [](const Frame* frame) { return !frame->function.empty(); });
+  const auto mpi = std::find_if(path.begin(), path.end(), [](const Frame* frame) {
+    return model::is_mpi_function(frame->function);
+  });
+  const auto telling = std::find_if(path.rbegin(), path.rend(),
+                                    [](const Frame* frame) { return model::says_why(*frame); });
+  if (mpi != path.end()) {
+    out.push_back(frame_label(**mpi, names));
+  } else if (telling != path.rend() && !model::is_interpreter_code(**telling)) {
+    out.push_back(frame_label(**telling, names));
+  }
+  if (innermost != path.rend() && (out.empty() || frame_label(**innermost, names) != out.back())) {
+    out.push_back(frame_label(**innermost, names));
+  }
+  return out;
+}
+
+/// A stack without a user line: the innermost Python frame, else native frames with a name.
 std::vector<std::string> foreign_labels(const Path& path, const FileNames& names) {
   const auto python = std::find_if(path.rbegin(), path.rend(), [](const Frame* frame) {
     return frame->language == Language::kPython && is_telling(*frame);
@@ -89,10 +110,8 @@ std::vector<std::string> foreign_labels(const Path& path, const FileNames& names
     }
     return out;
   }
-  const auto native = std::find_if(path.rbegin(), path.rend(),
-                                   [](const Frame* frame) { return !frame->function.empty(); });
-  if (native != path.rend()) {
-    return {frame_label(**native, names)};
+  if (auto native = native_labels(path, names); !native.empty()) {
+    return native;
   }
   return {path.empty() ? std::string("no stack") : frame_label(*path.back(), names)};
 }

@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/holdup.h"
 #include "collector/detectors/evidence/launcher_exit.h"
 #include "collector/detectors/evidence/native_locks.h"
+#include "collector/detectors/evidence/own_wait.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -63,8 +64,9 @@ std::optional<Suspect> does_not_end(const graph::Examination& examination,
     suspect.note += ", which starts here";
   }
   suspect.evidence = fmt::format(
-      "the main thread of rank {} (process {}) has finished its program and waits for {}",
-      standing.rank, standing.process->pid, held->what);
+      "the main thread of rank {}{} has finished its program and waits for {}", standing.rank,
+      standing.process->pid > 0 ? fmt::format(" (process {})", standing.process->pid) : "",
+      held->what);
   return suspect;
 }
 
@@ -131,8 +133,43 @@ Finding ended_communicator(const graph::Examination& examination,
   return finding;
 }
 
+/// The last thread of a process that exits waits for a thread: daemon threads and the threads of
+/// libraries have ended before.
+Findings last_threads(const graph::Examination& examination, Confidence still) {
+  Findings findings;
+  for (const model::Process* process : processes(examination.job)) {
+    const auto wait = alive(*process) ? waits_alone(*process) : std::nullopt;
+    if (!wait || wait->kind != OwnWaitKind::kSignal || !is_exiting(process->threads.front())) {
+      continue;
+    }
+    const model::Thread& only = process->threads.front();
+    const std::string function = function_said(*wait->asker);
+    Suspect suspect = suspect_in(examination, *process, &only);
+    suspect.confidence = still;
+    suspect.note = "the last thread of the process is here";
+    suspect.evidence =
+        fmt::format("{} is the only thread of process {}; it runs exit handlers and waits in {}",
+                    full_thread_name(only), process->pid, function);
+    Finding finding = accuse(examination, kKind, {suspect});
+    finding.summary =
+        fmt::format("{} does not exit: {} waits for a thread, and no other thread is left",
+                    process->rank ? who({suspect}) : named(process->pid, "a process"), function);
+    finding.fix =
+        function == "drop_gil"
+            ? "Join all threads before the program ends (no daemon threads), or update "
+              "Python."
+            : "Join all threads before the program ends, or update the library. Or end the "
+              "process with os._exit() once its results are written.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
+  if (Findings last = still ? last_threads(examination, *still) : Findings(); !last.empty()) {
+    return last;
+  }
   if (still && examination.standings.empty()) {
     return programs_that_stay(examination);
   }
@@ -184,7 +221,7 @@ destroy_process_group waits for peers.
 
 How ddpdoctor knows: the main thread is in threading._shutdown, in multiprocessing's exit function or in destroy_process_group, and no
 rank is training any more. Or a native thread is in ncclCommAbort, ncclCommDestroy or ncclCommFinalize, and torch's watchdog did not
-ask for it. Or all ranks have exited with status 0, and the program that started them is joining a thread or a child
+ask for it. Or the only thread that is left runs exit handlers and waits for another thread. Or all ranks have exited with status 0, and the program that started them is joining a thread or a child
 that does not exit, or is reading their output (`torchrun … | tee log`) while an idle process left behind by a rank holds it open.
 
 Fix:

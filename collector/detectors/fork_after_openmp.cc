@@ -10,6 +10,7 @@
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/native_code.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::fork_after_openmp {
@@ -49,6 +50,25 @@ bool waits_for_team_of_nobody(const model::Process& process, const model::Frame&
 
 std::string pool_name(const model::Frame& frame) {
   return frame.function.empty() ? frame.module : frame.function;
+}
+
+/// "OpenMP", "numba's workqueue".
+std::string_view library_of(const model::Thread* thread) {
+  const model::Frame* frame = thread == nullptr ? nullptr : waits_for_native_pool(*thread);
+  const model::NativePool* pool = frame == nullptr ? nullptr : model::pool_of(*frame);
+  return pool == nullptr ? std::string_view("OpenMP") : pool->name;
+}
+
+/// torch.set_num_threads() sets the size of these.
+bool is_of_torch(std::string_view library) {
+  return library == "OpenMP" || library == "MKL";
+}
+
+/// The line of the wait, else the pool's function.
+std::string where(const Suspect& suspect) {
+  const model::Frame* pool =
+      suspect.thread == nullptr ? nullptr : waits_for_native_pool(*suspect.thread);
+  return suspect.place.known() || pool == nullptr ? place(suspect.place) : pool_name(*pool);
 }
 
 bool parent_has_team(const model::JobModel& job, const model::Process& child) {
@@ -101,12 +121,20 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
-    finding.summary = fmt::format(
-        "a forked child of {} is stuck in OpenMP ({}), whose threads fork() does not copy{}",
-        who(there), place(there.front().place), and_who_waits(finding));
+    const std::string_view library = library_of(there.front().thread);
+    const model::Process* child = there.front().process;
+    const bool unknown = !there.front().rank && !served_rank(examination.job, *child);
+    const std::string subject =
+        unknown ? fmt::format("{}, a forked child,", named(child->pid, "a process"))
+                : fmt::format("a forked child of {}", who(there));
+    finding.summary = fmt::format("{} is stuck in {} ({}), whose threads fork() does not copy{}",
+                                  subject, library, where(there.front()), and_who_waits(finding));
     finding.fix =
         "Start the child with the spawn or forkserver method (multiprocessing_context=\"spawn\" "
-        "for a DataLoader); or call torch.set_num_threads(1) before the fork.";
+        "for a DataLoader)";
+    finding.fix += is_of_torch(library)
+                       ? "; or call torch.set_num_threads(1) before the fork."
+                       : fmt::format(". Or fork before the first call that uses {}.", library);
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -125,8 +153,8 @@ numpy.dot forever at 0 % CPU; its rank waits for the child, the other ranks for 
 Why: fork copies the memory, but of the threads only the one that called it. GNU OpenMP and OpenBLAS keep a team of sleeping threads;
 in the child, memory still says that the team exists, but its threads do not, so the first parallel region waits for them.
 
-How ddpdoctor knows: the process was started by fork without exec, its main thread waits in libgomp or OpenBLAS, and none of its
-threads belongs to that pool.
+How ddpdoctor knows: the process was started by fork without exec, its main thread waits in a pool of native threads (OpenMP, MKL,
+OpenBLAS, TBB, numba's workqueue, rayon, and others), and none of its threads belongs to that pool.
 
 Fix:
     - context = multiprocessing.get_context("fork")

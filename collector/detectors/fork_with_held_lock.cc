@@ -9,7 +9,10 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/fork_handler.h"
+#include "collector/detectors/evidence/lock_names.h"
 #include "collector/detectors/evidence/native_locks.h"
+#include "collector/detectors/evidence/own_wait.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -21,6 +24,7 @@ namespace {
 
 constexpr std::string_view kKind = "fork-with-held-lock";
 constexpr std::string_view kLostThread = "asked a thread that it does not have";
+constexpr std::string_view kForkWaits = "waits in fork";
 
 bool has_thread(const model::Process& process, pid_t tid) {
   return std::any_of(process.threads.begin(), process.threads.end(),
@@ -37,41 +41,10 @@ std::optional<pid_t> foreign_owner(const model::Process& process, const model::T
   return owner && !has_thread(process, *owner) ? owner : std::nullopt;
 }
 
-/// The function that takes the lock: "__internal_atexit"; empty if no native frame shows it.
-std::string lock_taker(const model::Thread& thread) {
-  if (const auto taker = mutex_taker(thread)) {
-    return function_said(thread.frames[*taker]);
-  }
-  for (const model::Frame& frame : thread.frames) {
-    const std::string_view name = frame.function;
-    if (frame.language != model::Language::kNative) {
-      break;
-    }
-    if (!name.empty() && name.find("lll_lock") == name.npos &&
-        name.find("mutex_lock") == name.npos && name.find("futex") == name.npos) {
-      return frame.function;
-    }
-  }
-  return {};
-}
-
 /// Whole stacks of another tool show a worker of DataLoader, which multiprocessing forks unless the
 /// program says otherwise.
 bool is_dumped_worker(const model::Process& process) {
   return process.role == model::Role::kDataLoaderWorker && model::was_dumped(process);
-}
-
-std::string lock_name(const model::JobModel& job, const model::Thread& thread) {
-  if (const auto wanted = wanted_locks(job, thread); wanted.size() == 1) {
-    return "the lock " + wanted[0];
-  }
-  if (python_frame_in(thread, "logging/__init__.py") != nullptr) {
-    return "the lock of a logging handler";
-  }
-  if (const std::string taker = lock_taker(thread); !taker.empty()) {
-    return "the lock in " + taker;
-  }
-  return "a lock";
 }
 
 /// The frame that waits inside this process for something that only another of its threads can end:
@@ -149,6 +122,36 @@ std::optional<Suspect> waits_for_lost_thread(const graph::Examination& examinati
   return std::nullopt;
 }
 
+/// Whether all threads of the process are known, and not only those of Python.
+bool lists_native_threads(const model::Process& process) {
+  const std::string& tool = process.threads.front().capture;
+  return !model::was_dumped(process) || tool.find("gdb") != tool.npos ||
+         tool.find("lldb") != tool.npos || tool.find("eu-stack") != tool.npos;
+}
+
+/// Its only thread waits in native code for a signal of another thread.
+std::optional<Suspect> waits_for_lost_signal(const graph::Examination& examination,
+                                             const model::Process& process) {
+  const auto wait = alive(process) && forked_without_exec(examination.job, process)
+                        ? waits_alone(process)
+                        : std::nullopt;
+  const auto sure = stuck(examination);
+  if (!wait || wait->kind != OwnWaitKind::kSignal || !lists_native_threads(process) ||
+      is_exiting(process.threads.front()) || !sure) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, process, process.threads.data());
+  suspect.confidence = std::min(*sure, Confidence::kLikely);
+  suspect.note = fmt::format("process {}, forked by {}, waits here for a thread", process.pid,
+                             named(process.ppid, "its parent"));
+  suspect.evidence = fmt::format(
+      "process {} was forked from {}, has one thread only and waits in {} for a signal of another "
+      "thread",
+      process.pid, named(process.ppid, "its parent"), function_said(*wait->asker));
+  suspect.deed = kLostThread;
+  return suspect;
+}
+
 std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examination,
                                             const model::Process& process) {
   const bool forked = forked_without_exec(examination.job, process);
@@ -159,14 +162,18 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
     const auto owner = foreign_owner(process, thread);
     const model::WaitsOn* mutex = waits_on(thread, "mutex");
     const bool owner_unknown = mutex == nullptr || !target_thread(*mutex);
+    const auto wait = waits_alone(process);
     const bool alone = process.threads.size() == 1 && owner_unknown &&
-                       (waits_for_private_lock(examination.job, thread) || mutex_taker(thread));
+                       (waits_for_private_lock(examination.job, thread) || mutex_taker(thread) ||
+                        (wait && wait->kind == OwnWaitKind::kLock));
     if (!owner && !alone) {
       continue;
     }
     Suspect suspect = suspect_in(examination, process, &thread);
     const std::string parent = named(process.ppid, "its parent");
-    suspect.confidence = forked ? Confidence::kCertain : Confidence::kLikely;
+    const bool complete = owner || lists_native_threads(process) ||
+                          model::innermost_python(thread) == thread.frames.data();
+    suspect.confidence = forked && complete ? Confidence::kCertain : Confidence::kLikely;
     suspect.note = fmt::format("process {}, forked by {}, waits here for {}", process.pid, parent,
                                lock_name(examination.job, thread));
     suspect.evidence = owner ? fmt::format(
@@ -184,17 +191,82 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
   return std::nullopt;
 }
 
-/// The line of the wait, else the function that takes the lock.
+/// Its fork does not return.
+std::optional<Suspect> waits_in_fork(const graph::Examination& examination,
+                                     const model::Process& process) {
+  const auto still = stuck(examination);
+  for (const model::Thread& thread : process.threads) {
+    const auto found = handler_of_fork(thread);
+    if (!found || !still || !alive(process)) {
+      continue;
+    }
+    Suspect suspect = suspect_in(examination, process, &thread);
+    suspect.confidence = *still;
+    suspect.note = fmt::format("{} is in fork here", full_thread_name(thread));
+    suspect.evidence = fmt::format(
+        "{}{} is in fork, which called the handler {} of {}; the handler waits in {}",
+        full_thread_name(thread), process.pid > 0 ? fmt::format(" of process {}", process.pid) : "",
+        function_said(*found->handler),
+        found->handler->module.empty() ? "a library" : found->handler->module,
+        function_said(*found->wait));
+    suspect.deed = kForkWaits;
+    return suspect;
+  }
+  return std::nullopt;
+}
+
+Finding fork_that_waits(const graph::Examination& examination, const std::vector<Suspect>& there) {
+  const auto found = handler_of_fork(*there.front().thread);
+  Finding finding = accuse(examination, kKind, there);
+  const std::string handler = function_said(*found->handler);
+  const bool ranked = there.front().rank.has_value();
+  finding.summary = fmt::format(
+      "{} does not get through fork ({}): the handler {} waits for threads of its library{}",
+      ranked ? who(there) : named(there.front().process->pid, "a process"),
+      there.front().place.known() ? place(there.front().place) : "line unknown", handler,
+      and_who_waits(finding));
+  finding.fix =
+      handler.find("grpc") != std::string::npos
+          ? "Set GRPC_ENABLE_FORK_SUPPORT=0, update grpcio, or start child processes before the "
+            "first call of gRPC."
+          : fmt::format(
+                "Start child processes before the first call of {}. Or choose a different "
+                "threading layer of that library, or update it.",
+                found->handler->module.empty() ? handler : found->handler->module);
+  return finding;
+}
+
+/// The user's line of the wait, else the function that takes the lock, else a library's line.
 std::string where(const Suspect& suspect) {
-  const std::string taker = suspect.thread == nullptr ? std::string() : lock_taker(*suspect.thread);
-  return suspect.place.known() || taker.empty() ? place(suspect.place) : taker;
+  if (suspect.place.known() || suspect.thread == nullptr) {
+    return place(suspect.place);
+  }
+  const model::Thread& thread = *suspect.thread;
+  const std::string taker = lock_taker(thread);
+  const model::Frame* python = asking_line(thread);
+  if ((taker.empty() || thread.frames.front().language == model::Language::kPython) &&
+      python != nullptr) {
+    return place(model::call_site(*python));
+  }
+  const model::Frame* function = taker == "the GIL" ? asking_function(thread) : nullptr;
+  return function != nullptr ? function_said(*function)
+         : taker.empty()     ? place(suspect.place)
+                             : taker;
 }
 
 /// "rank 1"; without a known rank, "process 7", and never the child itself.
 std::string parent_said(const model::JobModel& job, const std::vector<Suspect>& there) {
   const model::Process* child = there.front().process;
   const bool unknown = !there.front().rank && child != nullptr && !served_rank(job, *child);
-  return unknown ? named(child->ppid, "a rank") : who(there);
+  return unknown ? named(child->ppid, "its parent") : who(there);
+}
+
+/// "process 7, forked by rank 1,".
+std::string child_said(const model::JobModel& job, const std::vector<Suspect>& there) {
+  return fmt::format(
+      "{}, forked by {},",
+      there.size() == 1 ? named(there.front().process->pid, "a child process") : "a child process",
+      parent_said(job, there));
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -202,26 +274,35 @@ Findings detect(const graph::Examination& examination) {
   for (const model::Process* process : processes(examination.job)) {
     auto suspect = waits_for_lost_owner(examination, *process);
     suspect = suspect ? std::move(suspect) : waits_for_lost_thread(examination, *process);
+    suspect = suspect ? std::move(suspect) : waits_for_lost_signal(examination, *process);
+    suspect = suspect ? std::move(suspect) : waits_in_fork(examination, *process);
     if (suspect) {
       suspects.push_back(std::move(*suspect));
     }
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
+    if (there.front().deed == kForkWaits) {
+      findings.push_back(fork_that_waits(examination, there));
+      continue;
+    }
     Finding finding = accuse(examination, kKind, there);
     if (there.front().deed == kLostThread) {
-      finding.summary = fmt::format(
-          "a child process forked by {} waits ({}) for a thread that exists only in the parent{}",
-          who(there), place(there.front().place), and_who_waits(finding));
+      finding.summary = fmt::format("{} waits ({}) for a thread that exists only in the parent{}",
+                                    child_said(examination.job, there), where(there.front()),
+                                    and_who_waits(finding));
       finding.fix =
           "Start the child with the spawn or forkserver method, or fork before the library starts "
           "its thread; drop what the child inherits from it.";
       findings.push_back(std::move(finding));
       continue;
     }
-    finding.summary = fmt::format(
-        "a child process forked by {} waits ({}) for a lock that was held when it was forked{}",
-        parent_said(examination.job, there), where(there.front()), and_who_waits(finding));
+    const std::string at = where(there.front());
+    const std::string lock = lock_name(examination.job, *there.front().thread);
+    finding.summary =
+        fmt::format("{} waits ({}) for {} that was held when it was forked{}",
+                    child_said(examination.job, there), at,
+                    lock.find(at) == lock.npos ? lock : "a lock", and_who_waits(finding));
     finding.fix =
         "Fork before threads are started that take this lock, or start the child with the spawn or "
         "forkserver method.";
@@ -244,8 +325,10 @@ Why: fork copies every lock with its state, but only the thread that forks. A lo
 locked in the child forever.
 
 How ddpdoctor knows: the process was started by fork without exec, and either the lock names an owner that is not a thread of the
-process, or the only thread of the process waits for a lock of that process. Or it waits in code of a file that only a thread of its
-parent runs: fork copied only the thread that forked.
+process, or the only thread of the process waits for a lock of that process: of Python, of libc, of a library or of a buffered file
+such as stdout. Or it waits for a signal of another thread that it does not have. Or fork itself does not return: a function that a
+library registered with pthread_atfork waits for the library's threads. Or it waits in code of a file that only a thread of
+its parent runs: fork copied only the thread that forked.
 
 Fix:
     + start the children first

@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/native_code.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::gil_deadlock {
@@ -75,6 +76,10 @@ bool keeps_a_call(const std::vector<const model::Thread*>& threads) {
 std::string native_call(const model::Thread& thread) {
   if (const model::Frame* call = communication(thread)) {
     return call->function;
+  }
+  if (const model::Frame* telling = model::telling_frame(thread);
+      telling != nullptr && !model::is_interpreter_code(*telling)) {
+    return function_said(*telling);
   }
   for (const model::Frame& frame : thread.frames) {
     if (frame.language == model::Language::kNative && !frame.function.empty()) {

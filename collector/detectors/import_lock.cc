@@ -68,7 +68,7 @@ std::optional<Suspect> half_imported(const graph::Examination& examination,
       std::find_if(process.threads.begin(), process.threads.end(), waits_for_import);
   const auto holder = std::find_if(process.threads.begin(), process.threads.end(), imports);
   const auto still = stuck(examination);
-  if (!alive(process) || waiter == process.threads.end() || !still ||
+  if (!alive(process) || waiter == process.threads.end() || !still || process.threads.size() < 2 ||
       graph::ran_between_looks(examination.job, process, *waiter)) {
     return std::nullopt;
   }

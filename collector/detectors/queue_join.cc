@@ -86,6 +86,44 @@ std::optional<Suspect> joins_before_draining(const graph::Examination& examinati
   return std::nullopt;
 }
 
+/// A thread of the process joins the feeder of its own queue, which writes to a full pipe.
+std::optional<Finding> joins_own_feeder(const graph::Examination& examination,
+                                        const model::Process& process) {
+  const auto still = stuck(examination);
+  const model::Thread* feeder = nullptr;
+  const model::Thread* joiner = nullptr;
+  bool broken = false;
+  for (const model::Thread& thread : process.threads) {
+    const bool joins = python_frame_in(thread, "multiprocessing/queues.py",
+                                       {"_finalize_join", "join_thread"}) != nullptr;
+    joiner = joins ? &thread : joiner;
+    feeder = feeds_full_pipe(thread) ? &thread : feeder;
+    broken = broken || python_frame_in(thread, "concurrent/futures/process.py",
+                                       {"terminate_broken", "_terminate_broken"}) != nullptr;
+  }
+  // A main thread that waits at exit is an exit-hang; a pool whose workers live reads the queue.
+  if (!still || !alive(process) || feeder == nullptr || joiner == nullptr || !broken) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, process, model::main_thread(process));
+  suspect.confidence = *still;
+  suspect.note = "the pool is shut down here";
+  suspect.evidence = fmt::format(
+      "{} of {} found that a worker of the ProcessPoolExecutor had died; it joins the feeder of "
+      "the "
+      "call queue, and {} is writing to that queue's pipe",
+      thread_name(*joiner), named(process.pid, "the process"), thread_name(*feeder));
+  Finding finding = accuse(examination, kKind, {suspect});
+  finding.summary = fmt::format(
+      "a worker of the process pool of {} died; the pool's shutdown waits for a queue whose pipe "
+      "no process reads{}",
+      who({suspect}), and_who_waits(finding));
+  finding.fix =
+      "Check why the worker died (its exit code, memory), submit smaller arguments, or update "
+      "Python: newer versions close the pipe of a broken pool.";
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   for (const model::Process* process : processes(examination.job)) {
@@ -94,6 +132,11 @@ Findings detect(const graph::Examination& examination) {
     }
   }
   Findings findings;
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto finding = joins_own_feeder(examination, *process)) {
+      findings.push_back(std::move(*finding));
+    }
+  }
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     finding.summary = fmt::format("{} joins a child process ({}) whose queue it has not emptied{}",

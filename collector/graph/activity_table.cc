@@ -18,6 +18,7 @@ constexpr ActivityRule kRules[] = {
     {kPython, "_run_exitfuncs", "", kExit, 100},
     {kPython, "_exit_function", "multiprocessing/util.py", kExit, 100},
     {kPython, "_shutdown", "threading.py", kExit, 100},
+    {kPython, "_exitfunc", "threading.py", kExit, 100},  // Python 2
     {kNative, "Py_FinalizeEx", "", kExit, 100},
     {kNativeExact, "Py_Finalize", "", kExit, 100},
     {kNative, "__run_exit_handlers", "", kExit, 100},

@@ -8,28 +8,13 @@
 #include <string_view>
 
 #include "collector/detectors/evidence/signs.h"
+#include "collector/model/native_code.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 bool is_native(const model::Frame& frame) {
   return frame.language == model::Language::kNative;
-}
-
-/// A frame of the interpreter: names of Python's C interface, and the start of its threads.
-bool is_of_interpreter(const model::Frame& frame) {
-  constexpr std::array<std::string_view, 5> kBeginnings = {"Py", "_Py", "cfunction_", "t_bootstrap",
-                                                           "thread_run"};
-  return !is_native(frame) ||
-         std::any_of(kBeginnings.begin(), kBeginnings.end(), [&frame](std::string_view begin) {
-           return frame.function.starts_with(begin);
-         });
-}
-
-bool is_of_libc(const model::Frame& frame) {
-  return frame.module.starts_with("libc.so") || frame.module.starts_with("libc-2") ||
-         frame.module.starts_with("libpthread") || frame.file.find("sysdeps/") != frame.file.npos ||
-         frame.file.find("nptl/") != frame.file.npos;
 }
 
 }  // namespace
@@ -43,7 +28,7 @@ bool sleeps_in_kernel(const model::Thread& thread) {
   }
   const model::Frame& innermost = thread.frames.front();
   const std::string_view name = innermost.function;
-  return is_of_libc(innermost) &&
+  return model::is_libc_code(innermost) &&
          (name == "read" ||
           std::any_of(kWaits.begin(), kWaits.end(),
                       [name](std::string_view wait) { return name.find(wait) != name.npos; }));
@@ -60,7 +45,7 @@ const model::Thread* holder_by_elimination(const model::Process& process) {
       wanted = true;
       continue;
     }
-    if (std::none_of(thread.frames.begin(), thread.frames.end(), is_of_interpreter)) {
+    if (std::none_of(thread.frames.begin(), thread.frames.end(), model::is_interpreter_code)) {
       continue;
     }
     if (holder != nullptr) {

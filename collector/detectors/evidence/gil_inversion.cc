@@ -12,6 +12,7 @@
 #include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/model/native_code.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -41,7 +42,7 @@ bool keeps_gil(const Thread& thread, std::size_t taker) {
     return false;
   }
   for (std::size_t i = taker; i < thread.frames.size(); ++i) {
-    if (is_of_python(thread.frames[i])) {
+    if (model::is_interpreter_code(thread.frames[i])) {
       return true;
     }
     if (releases_gil(thread.frames[i])) {
@@ -64,21 +65,19 @@ bool may_have_gil(const Thread& thread) {
   if (innermost.language == model::Language::kPython) {
     return true;
   }
-  const bool python = std::any_of(thread.frames.begin(), thread.frames.end(), is_of_python);
+  const bool python =
+      std::any_of(thread.frames.begin(), thread.frames.end(), model::is_interpreter_code);
   return python && !sleeps_in_kernel(thread);
 }
 
 /// The first frame outside those that take the GIL.
 std::size_t past_gil(const Thread& thread) {
-  constexpr std::array<std::string_view, 7> kTakers = {
-      "take_gil",           "PyEval_RestoreThread", "PyGILState_Ensure", "PyEval_AcquireThread",
-      "gil_scoped_acquire", "gil_scoped_release",   "PyThreadState"};
   std::size_t past = 0;
   for (std::size_t i = 0; i < thread.frames.size(); ++i) {
     const std::string& name = thread.frames[i].function;
-    if (std::any_of(kTakers.begin(), kTakers.end(), [&name](std::string_view taker) {
-          return name.find(taker) != std::string::npos;
-        })) {
+    if (model::takes_gil(name) || model::enters_python(name) ||
+        name.find("gil_scoped_release") != std::string::npos ||
+        name.find("PyThreadState") != std::string::npos) {
       past = i + 1;
     } else if (past > 0) {
       break;
@@ -90,10 +89,7 @@ std::size_t past_gil(const Thread& thread) {
 /// A function of the library that only shares the file with `taker` must have called back into
 /// Python: on the way back from a call, it takes the GIL after its locks are released.
 bool may_hold_mutex(const Frame& taker, const Frame& inside, const Thread& waiter) {
-  const auto calls_back = [](const Frame& frame) {
-    return frame.function.find("PyGILState_Ensure") != std::string::npos ||
-           frame.function.find("gil_scoped_acquire") != std::string::npos;
-  };
+  const auto calls_back = [](const Frame& frame) { return model::enters_python(frame.function); };
   return !class_of(taker.function).empty() ||
          plain_function(taker.function) == plain_function(inside.function) ||
          std::any_of(waiter.frames.begin(), waiter.frames.end(), calls_back);

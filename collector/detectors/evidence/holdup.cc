@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/thread_start.h"
@@ -28,8 +29,12 @@ constexpr std::string_view kReadQueue =
     "Take everything from the queue before join(), or call cancel_join_thread() on it where its "
     "data may be lost.";
 
+constexpr std::string_view kEndInTime =
+    "Close the object before the program ends, not in its destructor: daemon threads have ended "
+    "when it runs.";
+
 bool waits_for_threads(const model::Thread& main) {
-  return python_frame_in(main, "/threading.py", {"_shutdown"}) != nullptr ||
+  return python_frame_in(main, "/threading.py", {"_shutdown", "_exitfunc"}) != nullptr ||
          model::has_native_frame(main, "wait_for_thread_shutdown");
 }
 
@@ -61,6 +66,15 @@ bool runs_atexit(const model::Thread& main) {
   const bool ends = model::has_native_frame(main, "atexit_callfuncs") ||
                     model::has_native_frame(main, "Py_FinalizeEx");
   return ends && own_user_frame(main) != nullptr;
+}
+
+/// The interpreter called a destructor with no Python code around it: it clears its modules.
+const model::Frame* last_destructor(const model::Thread& main) {
+  const auto outermost = std::find_if(
+      main.frames.rbegin(), main.frames.rend(),
+      [](const model::Frame& frame) { return frame.language == model::Language::kPython; });
+  return outermost != main.frames.rend() && outermost->function.ends_with("__del__") ? &*outermost
+                                                                                     : nullptr;
 }
 
 bool destroys_group(const model::Thread& main) {
@@ -162,6 +176,19 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
   if (runs_atexit(main)) {
     return Holdup{
         .process = &process, .thread = &main, .what = "a function registered with atexit"};
+  }
+  if (const model::Frame* destructor = last_destructor(main)) {
+    const auto is_library_wait = [](const model::Frame& frame) {
+      return frame.language != model::Language::kPython || frame.file.ends_with("/threading.py") ||
+             frame.file.ends_with("/queue.py");
+    };
+    const auto inner = std::find_if_not(main.frames.begin(), main.frames.end(), is_library_wait);
+    return Holdup{.process = &process,
+                  .thread = &main,
+                  .what = fmt::format("{} ({}:{}), in {} ({}:{})", destructor->function,
+                                      base::file_name(destructor->file), destructor->line,
+                                      inner->function, base::file_name(inner->file), inner->line),
+                  .fix = kEndInTime};
   }
   if (destroys_group(main)) {
     Holdup held{.process = &process, .thread = &main, .what = "destroy_process_group"};

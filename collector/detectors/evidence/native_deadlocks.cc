@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -227,6 +228,36 @@ Finding crossed(const graph::Examination& examination, const model::Process& pro
   return finding;
 }
 
+/// The mutex names its owner, and this thread of the process was not dumped.
+std::optional<Finding> owned_by_unknown(const graph::Examination& examination,
+                                        const model::Process& process, const Thread& thread) {
+  const auto taker = mutex_taker(thread);
+  const model::WaitsOn* mutex = waits_on(thread, "mutex");
+  const auto owner = mutex == nullptr ? std::nullopt : target_thread(*mutex);
+  const auto is_owner = [&owner](const Thread& one) { return one.tid == *owner; };
+  if (!taker || !owner || forked_without_exec(examination.job, process) ||
+      std::any_of(process.threads.begin(), process.threads.end(), is_owner)) {
+    return std::nullopt;
+  }
+  const std::string function = function_said(thread.frames[*taker]);
+  Suspect suspect = suspect_in(examination, process, &thread);
+  suspect.confidence = Confidence::kPossible;
+  suspect.note = fmt::format("a thread waits here for the mutex of {}", function);
+  suspect.evidence = fmt::format(
+      "a thread{} waits for a mutex in {}; the mutex names thread {} as its owner, whose stack is "
+      "not in the dump",
+      process.pid > 0 ? fmt::format(" of process {}", process.pid) : std::string(), function,
+      *owner);
+  Finding finding = accuse(examination, kKind, {suspect});
+  finding.summary = fmt::format("{} waits for a mutex in {}, which thread {} holds{}",
+                                process.rank ? who({suspect}) : named(process.pid, "a process"),
+                                function, *owner, and_who_waits(finding));
+  finding.fix =
+      fmt::format("Run `gdb -p {} -batch -ex 'thread apply all bt'`: it shows what thread {} does.",
+                  process.pid > 0 ? std::to_string(process.pid) : "PID", *owner);
+  return finding;
+}
+
 }  // namespace
 
 Findings native_deadlocks(const graph::Examination& examination, const model::Process& process,
@@ -247,6 +278,12 @@ Findings native_deadlocks(const graph::Examination& examination, const model::Pr
                                   *mutex_taker(*waiting[k]))) {
         return {crossed(examination, process, *waiting[i], *waiting[k], still)};
       }
+    }
+  }
+  for (const Thread* thread : waiting) {
+    auto found = alive(process) ? owned_by_unknown(examination, process, *thread) : std::nullopt;
+    if (found) {
+      return {std::move(*found)};
     }
   }
   return {};

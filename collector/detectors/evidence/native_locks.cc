@@ -9,36 +9,13 @@
 #include <vector>
 
 #include "base/text.h"
-#include "collector/detectors/evidence/signs.h"
+#include "collector/model/native_code.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 using model::Frame;
 using std::string_view;
-
-bool contains_one_of(string_view text, std::span<const string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [text](string_view part) { return text.find(part) != string_view::npos; });
-}
-
-bool begins_with_one_of(string_view text, std::span<const string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [text](string_view part) { return text.starts_with(part); });
-}
-
-/// Functions in which a thread waits for a mutex: of glibc, macOS, C++, abseil (gRPC), nsync
-/// (TensorFlow), jemalloc and Rust.
-bool locks(string_view function) {
-  constexpr std::array<string_view, 17> kLocks = {
-      "lll_lock_wait",       "pthread_mutex_lock",    "pthread_mutex_timedlock",
-      "pthread_mutex_clock", "pthread_rwlock_rdlock", "pthread_rwlock_wrlock",
-      "__psynch_mutexwait",  "mutex_firstfit_lock",   "gthread_mutex_lock",
-      "std::mutex::lock",    "mutex_lock_slow",       "absl::Mutex::Lock",
-      "gpr_mu_lock",         "nsync_mu_lock",         "recursive_mutex::lock",
-      "RawMutex::lock_slow", "Mutex::lock_contended"};
-  return contains_one_of(function, kLocks);
-}
 
 /// A lock of Python's C interface that an extension takes; Python's own locks release the GIL.
 bool is_lock_of_extension(const model::Thread& thread, std::size_t at) {
@@ -49,32 +26,8 @@ bool is_lock_of_extension(const model::Thread& thread, std::size_t at) {
     ++at;
   }
   return at < frames.size() && frames[at].language == model::Language::kNative &&
-         !frames[at].function.empty() && !is_of_python(frames[at]) &&
-         !begins_with_one_of(frames[at].function, kPython);
-}
-
-/// Around the lock: system calls, and templates of C++ that hold it.
-bool surrounds_lock(string_view function) {
-  constexpr std::array<string_view, 18> kAround = {
-      "futex",
-      "syscall",
-      "std::lock_guard",
-      "std::unique_lock",
-      "std::scoped_lock",
-      "std::shared_lock",
-      "std::__mutex",
-      "std::shared_timed_mutex",
-      "std::shared_mutex",
-      "mutex_lock",
-      "mutex::lock",
-      "MutexLock",
-      "sem_wait",
-      "std::lock",
-      "absl::Mutex",
-      "absl::synchronization_internal",
-      "AbslInternalPerThreadSem",
-      "pthread_cond"};  // Python's locks, and a condition that takes its mutex again
-  return function.empty() || contains_one_of(function, kAround);
+         !frames[at].function.empty() && !model::is_interpreter_code(frames[at]) &&
+         !model::begins_with_any(frames[at].function, kPython);
 }
 
 /// The part of a name before its arguments: "(anonymous namespace)" and "operator()" belong to it.
@@ -105,19 +58,14 @@ bool is_small_library(string_view module) {
   constexpr std::array<string_view, 14> kLarge = {
       "libc.so",   "libc-2",   "libpthread", "ld-linux", "ld-2",   "libpython", "python",
       "libstdc++", "libgcc_s", "libtorch",   "libc10",   "libffi", "libdl",     "libm.so"};
-  return module.find(".so") != module.npos && !begins_with_one_of(module, kLarge);
+  return module.find(".so") != module.npos && !model::begins_with_any(module, kLarge);
 }
 
 bool is_folder_of_library(string_view folder) {
   constexpr std::array<string_view, 9> kSystem = {"sysdeps", "nptl", "malloc",  "Objects", "Python",
                                                   "Modules", "elf",  "Include", "libgcc"};
-  return !folder.empty() && folder != "." && folder != ".." && !contains_one_of(folder, kSystem);
-}
-
-bool is_libc_code(const Frame& frame) {
-  constexpr std::array<string_view, 5> kModules = {"libc.so", "libc-2", "libpthread", "ld-linux",
-                                                   "ld-2"};
-  return begins_with_one_of(frame.module, kModules);
+  return !folder.empty() && folder != "." && folder != ".." &&
+         !model::contains_any(folder, kSystem);
 }
 
 }  // namespace
@@ -153,7 +101,7 @@ std::string class_of(string_view function) {
   std::string out = plain.substr(0, end);
   // A namespace alone is not an object: "at::empty" and "at::add" have no lock in common.
   const bool is_namespace = out.find("::") == out.npos && !out.empty() && out[0] >= 'a';
-  return is_namespace || out == "std" || begins_with_one_of(out, kOthers) ? std::string() : out;
+  return is_namespace || out == "std" || model::begins_with_any(out, kOthers) ? std::string() : out;
 }
 
 std::optional<std::size_t> mutex_taker(const model::Thread& thread) {
@@ -164,10 +112,10 @@ std::optional<std::size_t> mutex_taker(const model::Thread& thread) {
       return std::nullopt;
     }
     const bool lock =
-        locks(frame.function) ||
+        model::takes_mutex(frame.function) ||
         (frame.function.starts_with("PyThread_acquire_lock") && is_lock_of_extension(thread, i));
     locked = locked || lock;
-    if (lock || surrounds_lock(frame.function)) {
+    if (lock || model::surrounds_wait(frame.function)) {
       continue;
     }
     return locked ? std::optional(i) : std::nullopt;
@@ -189,10 +137,10 @@ bool is_same_code(const Frame& one, const Frame& other) {
   if (!of_a.empty()) {
     return of_a == class_of(other.function);
   }
-  const bool in_c = a.find("::") == a.npos && b.find("::") == b.npos && !is_of_python(one) &&
-                    !is_of_python(other);
+  const bool in_c = a.find("::") == a.npos && b.find("::") == b.npos &&
+                    !model::is_interpreter_code(one) && !model::is_interpreter_code(other);
   return in_c && ((is_small_library(one.module) && one.module == other.module) ||
-                  (is_folder_of_library(folder_of(one.file)) && !is_libc_code(one) &&
+                  (is_folder_of_library(folder_of(one.file)) && !model::is_libc_code(one) &&
                    folder_of(one.file) == folder_of(other.file)));
 }
 
@@ -209,16 +157,6 @@ bool may_hold_mutex_of(const Frame& taker, const model::Thread& thread) {
   const auto waits = mutex_taker(thread);
   return !(waits && is_same_code(thread.frames[*waits], taker)) &&
          frame_in_code_of(taker, thread, 0) != nullptr;
-}
-
-bool is_of_python(const Frame& frame) {
-  constexpr std::array<string_view, 12> kBeginnings = {
-      "Py",          "_Py",        "cfunction_",    "method_vectorcall",
-      "t_bootstrap", "thread_run", "subtype_",      "builtin_",
-      "object_",     "slot_tp",    "call_function", "pythread_wrapper"};
-  return frame.language == model::Language::kPython ||
-         (begins_with_one_of(frame.function, kBeginnings) &&
-          frame.function.find("::") == std::string::npos);
 }
 
 std::string function_said(const Frame& frame) {

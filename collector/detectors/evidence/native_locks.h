@@ -36,9 +36,6 @@ const model::Frame* frame_in_code_of(const model::Frame& taker, const model::Thr
 /// mutex, also while it waits for a different one.
 bool may_hold_mutex_of(const model::Frame& taker, const model::Thread& thread);
 
-/// A frame of the interpreter, or of Python code.
-bool is_of_python(const model::Frame& frame);
-
 /// "c10::ivalue::Future::then", or the name of the file where the function has none.
 std::string function_said(const model::Frame& frame);
 

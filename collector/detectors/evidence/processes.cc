@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -47,16 +48,34 @@ std::optional<pid_t> pid_after(std::string_view text, std::string_view prefix) {
   return value;
 }
 
+/// The main thread of a program begins in _start; one that begins in clone() was made by it.
+bool was_cloned(const model::Process& process) {
+  if (process.threads.empty() || process.pid <= 0 || process.threads.front().tid != process.pid ||
+      process.threads.front().frames.size() < 2) {
+    return false;
+  }
+  const model::Frame& outermost = process.threads.front().frames.back();
+  const model::Frame& called = *std::next(process.threads.front().frames.rbegin());
+  return (outermost.function == "clone" || outermost.function == "__clone" ||
+          outermost.function == "clone3" || outermost.function == "__clone3") &&
+         called.function.find("start_thread") == std::string::npos && !called.function.empty();
+}
+
 /// How multiprocessing (and billiard and multiprocess, which are copies of it) enters a forked
 /// child: the outermost frames are the parent's own stack. Or what Python calls in a child first.
 bool started_by_fork(const model::Process& process) {
-  return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
-    return model::has_python_frame(thread, "_launch", "/popen_fork.py") ||
-           model::has_python_frame(thread, "_after_at_fork_child_reinit_locks",
-                                   "logging/__init__.py") ||
-           model::has_python_frame(thread, "_after_fork", "/threading.py") ||
-           model::has_native_frame(thread, "PyOS_AfterFork_Child");
-  });
+  return was_cloned(process) ||
+         std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
+           return model::has_python_frame(thread, "_launch", "/popen_fork.py") ||
+                  (model::has_python_frame(thread, "_bootstrap", "multiprocessing/process.py") &&
+                   model::has_python_frame(thread, "__init__", "multiprocessing/forking.py")) ||
+                  model::has_python_frame(thread, "_after_at_fork_child_reinit_locks",
+                                          "logging/__init__.py") ||
+                  model::has_python_frame(thread, "_after_fork", "/threading.py") ||
+                  model::has_python_frame(thread, "spawn_worker", "gunicorn/arbiter.py") ||
+                  model::has_native_frame(thread, "uwsgi_respawn_worker") ||
+                  model::has_native_frame(thread, "PyOS_AfterFork_Child");
+         });
 }
 
 }  // namespace

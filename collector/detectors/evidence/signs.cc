@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text.h"
 #include "collector/detectors/paths/source_blocks.h"
+#include "collector/model/native_code.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/locks.h"
@@ -17,37 +17,10 @@ using model::Frame;
 using model::Language;
 using model::Thread;
 
-bool has_any_part(std::string_view text, std::span<const std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [text](std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-  });
-}
-
-/// Functions in which a thread sleeps or yields: they do not show the reason.
-bool is_kernel_door(const Frame& frame) {
-  constexpr std::array<std::string_view, 5> kModules = {"libc.so", "libc-2", "libpthread",
-                                                        "ld-linux", "[vdso]"};
-  return has_any_part(frame.module, kModules) || frame.file.starts_with("../sysdeps/") ||
-         frame.file.starts_with("./nptl/");  // gdb's name of libc's own sources
-}
-
 /// Even a dump without Python frames shows where the interpreter runs.
 bool runs_interpreter(const Thread& thread) {
   return model::has_native_frame(thread, "_PyEval_") ||
          model::has_native_frame(thread, "Py_RunMain");
-}
-
-bool is_pool_module(std::string_view module) {
-  constexpr std::array<std::string_view, 4> kModules = {"libgomp", "libiomp", "libomp", "libmkl"};
-  return has_any_part(module, kModules);
-}
-
-bool is_pool_function(std::string_view function) {
-  constexpr std::array<std::string_view, 9> kFunctions = {
-      "GOMP_parallel",       "gomp_team_",        "gomp_barrier",
-      "gomp_simple_barrier", "gomp_thread_start", "gomp_init_team",
-      "exec_blas_async",     "blas_thread_",      "__kmp_"};
-  return has_any_part(function, kFunctions);
 }
 
 /// threading.Condition, Event, Thread.join, queues and all of multiprocessing also sleep on locks,
@@ -57,7 +30,7 @@ bool waits_on_purpose(const Frame& frame) {
       "/queue.py",          "multiprocessing/queues.py",     "multiprocessing/synchronize.py",
       "/selectors.py",      "multiprocessing/connection.py", "multiprocessing/popen_fork.py",
       "/asyncio/events.py", "concurrent/futures/_base.py",   "multiprocessing/pool.py"};
-  if (has_any_part(frame.file, kFiles)) {
+  if (model::contains_any(frame.file, kFiles)) {
     return true;
   }
   return frame.file.ends_with("/threading.py") &&
@@ -107,12 +80,15 @@ const Frame* waits_for_native_pool(const Thread& thread) {
     if (frame.language == Language::kPython) {
       return nullptr;
     }
-    if (is_pool_function(frame.function) || is_pool_module(frame.module)) {
+    if (model::pool_of(frame) != nullptr) {
       return &frame;
     }
     // The body of a parallel region runs inside the pool's entry function: then the thread computes
     // and does not wait.
-    if (!is_kernel_door(frame) && !(frame.function.empty() && frame.module.empty())) {
+    const bool waits =
+        model::is_libc_code(frame) ||
+        (frame.function.empty() ? frame.module.empty() : model::surrounds_wait(frame.function));
+    if (!waits) {
       return nullptr;
     }
   }
@@ -121,9 +97,8 @@ const Frame* waits_for_native_pool(const Thread& thread) {
 
 bool serves_native_pool(const Thread& thread) {
   return innermost_python(thread) == nullptr && !runs_interpreter(thread) &&
-         std::any_of(thread.frames.begin(), thread.frames.end(), [](const Frame& frame) {
-           return is_pool_module(frame.module) || is_pool_function(frame.function);
-         });
+         std::any_of(thread.frames.begin(), thread.frames.end(),
+                     [](const Frame& frame) { return model::pool_of(frame) != nullptr; });
 }
 
 bool waits_for_private_lock(const model::JobModel& job, const Thread& thread) {
@@ -167,7 +142,7 @@ bool waits_for_mutex(const Thread& thread) {
         frame.function.find("pthread_mutex_lock") != std::string::npos) {
       return true;
     }
-    if (!is_kernel_door(frame)) {
+    if (!model::is_libc_code(frame)) {
       return false;
     }
   }
@@ -188,10 +163,7 @@ bool waits_for_gil(const Thread& thread) {
     if (frame.language == Language::kPython) {
       return false;
     }
-    constexpr std::array<std::string_view, 6> kTakers = {
-        "take_gil",           "PyEval_RestoreThread", "PyGILState_Ensure", "PyEval_AcquireThread",
-        "PyEval_AcquireLock", "_PyThreadState_Attach"};
-    if (has_any_part(frame.function, kTakers)) {
+    if (model::takes_gil(frame.function)) {
       return true;
     }
   }

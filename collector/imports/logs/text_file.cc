@@ -35,6 +35,7 @@
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/interrupted.h"
 #include "collector/imports/stack_dumps/kernel_stacks.h"
+#include "collector/imports/stack_dumps/listed_processes.h"
 #include "collector/imports/stack_dumps/margins.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/imports/stack_dumps/stack_text.h"
@@ -56,10 +57,11 @@ struct Tool {
   bool (*read)(Lines& lines, std::vector<StackDump>& out);
 };
 
-constexpr std::array<Tool, 8> kTools = {{{"py-spy", read_py_spy},
+constexpr std::array<Tool, 9> kTools = {{{"py-spy", read_py_spy},
                                          {"pystack", read_pystack},
                                          {"gdb", read_gdb},
                                          {"lldb", read_lldb},
+                                         {"sample", read_sample},
                                          {"eu-stack", read_eu_stack},
                                          {"faulthandler", read_faulthandler},
                                          {"austin", read_austin},
@@ -323,6 +325,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     job = job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
   }
   read_kernel_stacks(lines, job);
+  note_rows(process_rows(lines), job);
   const std::size_t dumped_calls = job.collectives.size();
   std::string rest = rest_of(lines, finding);
   Told told = Told::kNothing;

@@ -19,6 +19,7 @@ bool is_py_spy_json(std::string_view head, std::string_view path);
 bool is_pystack(std::string_view head, std::string_view path);
 bool is_gdb(std::string_view head, std::string_view path);
 bool is_lldb(std::string_view head, std::string_view path);
+bool is_sample(std::string_view head, std::string_view path);
 bool is_eu_stack(std::string_view head, std::string_view path);
 bool is_faulthandler(std::string_view head, std::string_view path);
 bool is_austin(std::string_view head, std::string_view path);

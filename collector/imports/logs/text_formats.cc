@@ -9,6 +9,7 @@
 #include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/imports/stack_dumps/gdb_frames.h"
 #include "collector/imports/stack_dumps/kernel_stacks.h"
 #include "collector/imports/stack_dumps/margins.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
@@ -117,6 +118,9 @@ bool is_gdb(std::string_view head, std::string_view) {
     return true;
   }
   return any_line(head, [](std::string_view line) {
+    if (line.starts_with(kPyBt)) {
+      return true;
+    }
     return line.starts_with("Thread ") && line.find("):") != std::string_view::npos &&
            (line.find("(LWP ") != std::string_view::npos ||
             line.find("(process ") != std::string_view::npos);
@@ -125,6 +129,10 @@ bool is_gdb(std::string_view head, std::string_view) {
 
 bool is_lldb(std::string_view head, std::string_view) {
   return printable(head) && is_lldb_backtrace(head);
+}
+
+bool is_sample(std::string_view head, std::string_view) {
+  return any_line(head, is_sample_title);
 }
 
 bool is_eu_stack(std::string_view head, std::string_view) {

@@ -5,7 +5,11 @@
 #include "collector/imports/stack_dumps/dump_forks.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <utility>
+
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -44,6 +48,46 @@ void relate_forks(std::vector<StackDump>& dumps, model::JobModel& job) {
            std::all_of(dump.process.threads.begin(), dump.process.threads.end(),
                        [](const model::Thread& thread) { return thread.frames.empty(); });
   });
+}
+
+namespace {
+
+bool awaits_forked_child(const model::Process& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
+    return model::has_python_frame(thread, "poll", "multiprocessing/popen_fork.py") ||
+           model::has_python_frame(thread, "wait", "multiprocessing/popen_fork.py");
+  });
+}
+
+bool may_be_forked(const model::Process& process) {
+  return model::was_dumped(process) && process.pid != 0 && process.ppid < 0 &&
+         process.threads.size() == 1 && !process.threads.front().frames.empty() &&
+         process.threads.front().frames.front().language == model::Language::kNative &&
+         !awaits_forked_child(process);
+}
+
+}  // namespace
+
+void tell_awaited_child(model::JobModel& job) {
+  if (job.observations.empty()) {
+    return;
+  }
+  const model::Process* parent = nullptr;
+  const model::Process* child = nullptr;
+  std::size_t children = 0;
+  for (const model::Process& process : job.observations.back().processes) {
+    parent = awaits_forked_child(process) ? &process : parent;
+    child = may_be_forked(process) ? &process : child;
+    children += may_be_forked(process) ? 1 : 0;
+  }
+  if (parent == nullptr || children != 1 || child->host != parent->host) {
+    return;
+  }
+  model::Fact fork{.rank = {}, .pid = child->pid, .kind = "fork", .fields = {}};
+  if (parent->pid != 0) {
+    fork.fields["parent_pid"] = std::int64_t{parent->pid};
+  }
+  job.facts.push_back(std::move(fork));
 }
 
 }  // namespace ddpdoctor::imports

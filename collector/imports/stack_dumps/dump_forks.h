@@ -12,4 +12,8 @@ namespace ddpdoctor::imports {
 /// Gives forked children their parent. Removes processes that are known only by their threads.
 void relate_forks(std::vector<StackDump>& dumps, model::JobModel& job);
 
+/// A process waits for a child that multiprocessing forked, and one other process with a single
+/// thread was dumped: it is that child.
+void tell_awaited_child(model::JobModel& job);
+
 }  // namespace ddpdoctor::imports

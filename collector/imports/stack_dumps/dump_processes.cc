@@ -12,6 +12,9 @@
 #include "base/text.h"
 #include "collector/imports/stack_dumps/dump_forks.h"
 #include "collector/imports/stack_dumps/dump_identity.h"
+#include "collector/imports/stack_dumps/joined_dumps.h"
+#include "collector/imports/stack_dumps/listed_processes.h"
+#include "collector/imports/stack_dumps/numbered_ranks.h"
 #include "collector/imports/stack_dumps/process_titles.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
@@ -22,7 +25,6 @@ namespace {
 
 // Seconds; snapshots closer to each other cannot prove a hang.
 constexpr double kShortestInterval = 2;
-constexpr std::size_t kMostNumbered = 8;  // processes that a warning names
 
 bool has_file(const model::Thread& thread, std::string_view part, std::string_view function = {}) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
@@ -112,16 +114,6 @@ model::Role role_of_native(const model::Process& process) {
   return in_job ? model::Role::kRank : model::Role::kOther;
 }
 
-/// Sorts "node10" after "node9".
-std::pair<std::string, std::int64_t> order_of_host(std::string_view host) {
-  std::size_t digit = host.size();
-  while (digit > 0 && host[digit - 1] >= '0' && host[digit - 1] <= '9') {
-    --digit;
-  }
-  return {std::string(host.substr(0, digit)),
-          number_of(host.substr(digit), INT32_MAX).value_or(-1)};
-}
-
 /// Files of several machines may be numbered from 0 on each: two processes with one number are two
 /// different, unknown ranks.
 void forget_local_ranks(model::JobModel& job) {
@@ -144,53 +136,6 @@ void forget_local_ranks(model::JobModel& job) {
       }
     }
   }
-}
-
-/// Processes without a rank, in the order in which a launcher starts its ranks.
-std::vector<model::Process*> nameless_ranks(model::Observation& now) {
-  std::vector<model::Process*> out;
-  for (model::Process& process : now.processes) {
-    if (process.role == model::Role::kRank && !process.rank && model::was_dumped(process)) {
-      out.push_back(&process);
-    }
-  }
-  const bool numbered =
-      std::all_of(out.begin(), out.end(), [](const auto* p) { return p->pid != 0; });
-  if (numbered) {
-    std::stable_sort(out.begin(), out.end(), [](const model::Process* a, const model::Process* b) {
-      return std::pair(order_of_host(a->host), a->pid) < std::pair(order_of_host(b->host), b->pid);
-    });
-  }
-  return out;
-}
-
-void number_ranks(model::JobModel& job) {
-  const auto nameless = nameless_ranks(job.observations.back());
-  if (nameless.empty() || !model::ranks_seen(job).empty()) {
-    return;
-  }
-  std::map<Identity, model::Rank> given;
-  std::string told;
-  for (std::size_t i = 0; i < nameless.size(); ++i) {
-    const auto rank = static_cast<model::Rank>(i);
-    given[identity_of(*nameless[i])] = rank;
-    if (i < kMostNumbered && nameless[i]->pid != 0) {
-      told +=
-          fmt::format("{}rank {} is pid {}{}{}", told.empty() ? ": " : ", ", rank, nameless[i]->pid,
-                      nameless[i]->host.empty() ? "" : " of ", nameless[i]->host);
-    }
-  }
-  for (model::Observation& observation : job.observations) {
-    for (model::Process& process : observation.processes) {
-      const auto rank = given.find(identity_of(process));
-      if (rank != given.end() && process.role == model::Role::kRank && !process.rank) {
-        process.rank = rank->second;
-      }
-    }
-  }
-  job.coverage.warnings.push_back(fmt::format(
-      "the dumps do not say which rank a process is; they are numbered in the order of {}{}",
-      told.empty() ? "the text" : "their pids", told));
 }
 
 /// Both newest snapshots show the same processes: only then does a difference mean progress.
@@ -345,6 +290,7 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
   } else if (number) {
     note_number(processes, *number, job);
   }
+  join_tools(processes);
   share_ranks(processes);
   job.coverage.observed.push_back(fmt::format("{} stack dump{} ({}) in {}", processes.size(),
                                               processes.size() == 1 ? "" : "s", tool, path));
@@ -358,16 +304,21 @@ bool settle_dumps(model::JobModel& job) {
                        model::was_dumped);
   };
   if (!std::any_of(job.observations.begin(), job.observations.end(), any_dumped)) {
+    forget_rows(job);
     return false;
   }
   const bool supposed_looks = take_numbers(job);
   if (job.observations.size() == 1) {
+    join_tools(job.observations.front().processes);
     share_ranks(job.observations.front().processes);
     job.observations = separated(std::move(job.observations.front().processes), 0);
   }
+  take_rows(job);
+  tell_awaited_child(job);
   forget_local_ranks(job);
   name_by_titles(job);
   number_ranks(job);
+  forget_rows(job);
   for (model::Observation& observation : job.observations) {
     give_parents(observation);
   }

@@ -143,6 +143,12 @@ bool read_faulthandler(Lines& lines, std::vector<StackDump>& out) {
     return false;
   }
   lines = ahead;
+  auto& threads = dump.process.threads;
+  const bool whole =
+      threads.size() > 1 && !threads.back().frames.empty() && threads.front().frames.empty();
+  if (whole) {  // the main thread is the last one, and at exit it has no <module>
+    std::rotate(threads.begin(), std::prev(threads.end()), threads.end());
+  }
   put_main_first(dump);
   dump.identity = fmt::format("{}", dump.process.threads.front().tid);
   out.push_back(std::move(dump));

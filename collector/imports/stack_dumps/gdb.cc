@@ -16,6 +16,8 @@
 #include "collector/imports/stack_dumps/gdb_frames.h"
 #include "collector/imports/stack_dumps/gdb_session.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
+#include "collector/model/native_code.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -82,10 +84,33 @@ bool begins_bare_bt(const Lines& lines) {
   return numbered(0, "#0") && numbered(next, "#1");
 }
 
+/// The number of a frame with an address or a place; -1 if the line is none.
+std::int64_t numbered_frame(std::string_view line) {
+  if (!begins_gdb_frame(line)) {
+    return -1;
+  }
+  line = base::trim(line).substr(1);
+  const std::int64_t number = take_number(line, 100'000).value_or(-1);
+  const bool address = base::trim(line).starts_with("0x") && line.find(" in ") != line.npos;
+  return address || line.find(" (") != line.npos ? number : -1;
+}
+
+/// "#4  0x00007f26 in poll () from …", "#5  0x…": a bt whose first frames were not copied.
+bool begins_cut_bt(const Lines& lines) {
+  std::size_t next = 1;
+  while (next < kMostContinued && continues_gdb_frame(lines.peek(next))) {
+    ++next;
+  }
+  const std::int64_t number = numbered_frame(lines.peek());
+  const bool address = lines.peek().find(" 0x") != std::string_view::npos ||
+                       lines.peek(next).find(" 0x") != std::string_view::npos;
+  return number > 0 && numbered_frame(lines.peek(next)) == number + 1 && (address || next > 1);
+}
+
 /// A line of gdb after which the stacks of a process follow.
 bool begins_process(const Lines& lines) {
-  return begins_bare_bt(lines) || gdb_heading(lines.peek()) || switched_to(lines.peek()) ||
-         begins_thread_table(lines);
+  return begins_bare_bt(lines) || begins_cut_bt(lines) || lines.peek().starts_with(kPyBt) ||
+         gdb_heading(lines.peek()) || switched_to(lines.peek()) || begins_thread_table(lines);
 }
 
 /// Reads the threads of one process at the cursor.
@@ -108,7 +133,13 @@ class Session {
     if (begins_gdb_frame(line)) {
       return take_stack(lines);
     }
-    if (line.starts_with(kPyBt) && current() != nullptr) {
+    if (line.starts_with(kPyBt)) {
+      if (current() == nullptr && dump_.process.threads.empty()) {
+        add_thread(dump_, dump_.process.pid, {});
+      }
+      if (current() == nullptr) {
+        return false;
+      }
       read_py_bt(lines, *current(), dump_);
       return true;
     }
@@ -124,10 +155,14 @@ class Session {
       return false;
     } else if (const auto owner = mutex_owner(line)) {
       take_owner(*owner);
+    } else if (in_row_ && line.starts_with("    ")) {
+      lines.take();  // a long row of the table continues
+      return true;
     } else if (!is_gdb_remark(line) && !base::trim(line).empty() && !answers_ &&
                !is_interjected_in_gdb(lines, numbering_, dump_)) {
       return false;
     }
+    in_row_ = thread_row(line).has_value();
     take_line(lines.take());
     return !ends_session(line);
   }
@@ -205,11 +240,19 @@ class Session {
     const std::size_t at = named == mutexes_.end() ? current_ : named->first;
     const bool other = named == mutexes_.end() && asked_.find("0x") != asked_.npos;
     const auto mutex = mutexes_.find(at);
-    if (mutex != mutexes_.end() && !mutex->second.empty() && !other &&
+    // "p *(pthread_mutex_t *) $r8": a register of a frame of the mutex.
+    const bool of_frame = asked_.find("mutex_t") != asked_.npos && waits_for_a_mutex(at);
+    if (mutex != mutexes_.end() && (!mutex->second.empty() || of_frame) && !other &&
         at < dump_.process.threads.size()) {
       dump_.process.threads[at].waits_on = model::WaitsOn{
           .kind = "mutex", .target = fmt::format("thread:{}", owner), .detail = mutex->second};
     }
+  }
+
+  [[nodiscard]] bool waits_for_a_mutex(std::size_t at) const {
+    const auto& threads = dump_.process.threads;
+    return at < threads.size() && !threads[at].frames.empty() &&
+           model::takes_mutex(threads[at].frames.front().function);
   }
 
   model::Thread* current() {
@@ -223,6 +266,7 @@ class Session {
   bool read_ = false;                           // the current thread's stack, without a heading
   std::map<std::size_t, std::string> mutexes_;  // that a thread waits for, by its index
   std::string_view asked_;                      // the last command typed
+  bool in_row_ = false;                         // of a table of threads
   bool answers_ = false;                        // the line at the cursor may be its answer
 };
 
@@ -257,13 +301,26 @@ bool read_attaching(Lines& lines, StackDump& dump) {
   return false;
 }
 
+/// py-bt of Python 2 and of early 3 says "Waiting for the GIL" of any wait with a timeout. The only
+/// thread that is known, in a lock of Python, waits for that lock unless the frames say otherwise.
+void forget_gil_of_one(model::Process& process) {
+  model::Thread* only = process.threads.size() == 1 ? process.threads.data() : nullptr;
+  const bool told = only != nullptr && only->waits_on && only->waits_on->kind == "gil";
+  const model::Frame* python = told ? model::innermost_python(*only) : nullptr;
+  if (python != nullptr && python->file.ends_with("/threading.py") &&
+      std::none_of(only->frames.begin(), only->frames.end(),
+                   [](const auto& frame) { return model::takes_gil(frame.function); })) {
+    only->waits_on.reset();
+  }
+}
+
 }  // namespace
 
 bool is_bare_backtrace(std::string_view head) {
   std::vector<std::string_view> lines = base::split(head, '\n');
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (base::trim(lines[i]).starts_with("#0 ") &&
-        begins_bare_bt(Lines(std::span<const std::string_view>(lines).subspan(i)))) {
+    const Lines rest(std::span<const std::string_view>(lines).subspan(i));
+    if (base::trim(lines[i]).starts_with('#') && (begins_bare_bt(rest) || begins_cut_bt(rest))) {
       return true;
     }
   }
@@ -276,7 +333,7 @@ bool read_gdb(Lines& lines, std::vector<StackDump>& out) {
   }
   StackDump dump = new_dump();
   read_attaching(lines, dump);
-  const bool bare = begins_bare_bt(lines);
+  const bool bare = begins_bare_bt(lines) || begins_cut_bt(lines);
   if (!begins_process(lines)) {
     return false;
   }
@@ -286,6 +343,7 @@ bool read_gdb(Lines& lines, std::vector<StackDump>& out) {
   if (!any && !dump.main_pointer) {
     return true;  // its lines are read only once
   }
+  forget_gil_of_one(dump.process);
   if (dump.process.pid == 0 && !bare) {
     const auto lowest = std::min_element(
         dump.process.threads.begin(), dump.process.threads.end(),

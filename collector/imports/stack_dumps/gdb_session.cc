@@ -92,8 +92,14 @@ std::optional<pid_t> named_by_command(std::string_view line) {
   if (at == line.npos || (at > 0 && line[at - 1] != ' ' && line[at - 1] != '/')) {
     return std::nullopt;
   }
-  bool option = false;  // the number behind it is the pid
+  bool option = false;   // the number behind it is the pid
+  bool program = false;  // the word before is a program: "gdb python 7"
   for (std::string_view word : base::split(line.substr(at + kGdb.size()), ' ')) {
+    if (program) {
+      return line.ends_with(word) ? pid_of(word) : std::nullopt;
+    }
+    program = !option && !word.starts_with('-') &&
+              (word.find("python") != word.npos || word.find('/') != word.npos);
     option = option || take_prefix(word, "--pid=") || take_prefix(word, "-pid=");
     if (option && !word.empty()) {
       const auto number = take_number(word, kMaxPid);

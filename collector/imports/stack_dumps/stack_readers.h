@@ -38,6 +38,12 @@ bool read_lldb(Lines& lines, std::vector<StackDump>& out);
 /// A thread of lldb with its first frame.
 bool is_lldb_backtrace(std::string_view head);
 
+/// `sample PID` of macOS.
+bool read_sample(Lines& lines, std::vector<StackDump>& out);
+
+/// Its first line.
+bool is_sample_title(std::string_view line);
+
 /// `eu-stack -p PID`, also with -s, -m, -i, -b.
 bool read_eu_stack(Lines& lines, std::vector<StackDump>& out);
 

@@ -15,14 +15,13 @@ namespace ddpdoctor::imports {
 namespace {
 
 bool is_module_level(const model::Thread& thread) {
-  const auto outermost =
-      std::find_if(thread.frames.rbegin(), thread.frames.rend(), [](const model::Frame& frame) {
-        return frame.language == model::Language::kPython &&
-               !frame.file.starts_with("<frozen runpy");
-      });
+  const auto outermost = std::find_if(
+      thread.frames.rbegin(), thread.frames.rend(),
+      [](const model::Frame& frame) { return frame.language == model::Language::kPython; });
   return outermost != thread.frames.rend() &&
          (outermost->function == "<module>" || outermost->function == "_run_code" ||
-          outermost->function == "_run_module_as_main");
+          outermost->function == "_run_module_as_main" ||
+          outermost->file.starts_with("<frozen runpy"));
 }
 
 constexpr unsigned kAlignment = 6;  // bits of the address of a thread that are always 0
@@ -153,6 +152,12 @@ std::optional<model::Frame> python_frame(std::string_view line) {
   model::Frame frame;
   frame.language = model::Language::kPython;
   frame.file = base::elide(line.substr(6, file_end - 6), kLongestName);
+  if (frame.file.size() > 2 && frame.file[1] == ':' && frame.file[2] == '\\') {  // of Windows
+    std::replace(frame.file.begin(), frame.file.end(), '\\', '/');
+    if (const std::size_t library = frame.file.find("/Lib/"); library != std::string::npos) {
+      frame.file.replace(library, 5, "/lib/python3/");  // as elsewhere
+    }
+  }
   frame.line = static_cast<int>(*number);
   if (take_prefix(rest, ", in ") || take_prefix(rest, " in ")) {
     constexpr std::string_view kModuleInHtml = "&lt;module&gt;";  // the line after it ends a dump
@@ -166,6 +171,16 @@ std::string native_name(std::string_view name) {
   if (name.ends_with(" (inlined)")) {
     name.remove_suffix(std::string_view(" (inlined)").size());
   }
+  std::string plain(name);
+  // abseil's inline namespace: "absl::lts_20220623::Mutex::Lock".
+  for (std::size_t at = plain.find("lts_2"); at != plain.npos; at = plain.find("lts_2", at)) {
+    const std::size_t end = plain.find("::", at);
+    if (end == plain.npos || plain.find_first_not_of("0123456789", at + 4) != end) {
+      break;
+    }
+    plain.erase(at, end + 2 - at);
+  }
+  name = plain;
   const std::size_t version = name.find('@');
   if (version != std::string_view::npos && name.find('(') == std::string_view::npos) {
     name = name.substr(0, version);

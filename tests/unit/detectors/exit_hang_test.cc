@@ -360,5 +360,38 @@ TEST(ExitHang, NamesTheGraphForWhichNcclWaitsBeforeItDestroysACommunicator) {
   EXPECT_EQ(findings[0].locations.at(0).line, 45);
 }
 
+TEST(ExitHang, TheLastThreadWaitsForAnother) {
+  const std::string in_exit =
+      "native:pthread_cond_wait@libc.so.6 | native:std::condition_variable::wait@libstdc++.so.6 | "
+      "native:media::Decoder::~Decoder()@libmedia.so | native:exit@libc.so.6 | "
+      "native:Py_Exit@python3.11";
+  const auto told = [](const std::string& stack, const std::string& second = {}) {
+    auto one = job().ranks(1).stack(0, stack);
+    if (!second.empty()) {
+      one.thread(0, {.stack = second});
+    }
+    return asked(kKind, one.build());
+  };
+  const auto findings = told(in_exit);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("media::Decoder::~Decoder"), std::string::npos);
+  EXPECT_TRUE(told(in_exit, "native:poll@libc.so.6 | native:loop@libmedia.so").empty());
+}
+
+TEST(ExitHang, AnObjectWaitsInItsLastDestructor) {
+  const auto told = [](const std::string& outer) {
+    return asked(kKind, job()
+                            .ranks(1)
+                            .stack(0,
+                                   "py:wait@/usr/lib/python3.11/threading.py:320 | "
+                                   "py:stop@/srv/stage.py:88 | py:Stage.__del__@/srv/stage.py:31" +
+                                       outer)
+                            .build())
+        .size();
+  };
+  EXPECT_EQ(told(""), 1U);
+  EXPECT_EQ(told(" | py:<module>@/srv/stage.py:40"), 0U);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -139,5 +139,19 @@ TEST(ForkAfterOpenmp, DoesNotDependOnTheOrderOfProcesses) {
             essence(asked("fork-after-openmp", reversed(told))));
 }
 
+TEST(ForkAfterOpenmp, KnowsOtherPools) {
+  const auto told = [](const std::string& asker) {
+    return asked("fork-after-openmp",
+                 story("native:futex_wait_cancelable@libc.so.6 | "
+                       "native:pthread_cond_wait@libc.so.6 | native:" +
+                       asker + " | py:serve@/srv/train.py:12 | " + kForkedChild)
+                     .build());
+  };
+  const auto findings = told("rayon_core::latch::LockLatch::wait_and_reset@tokenizers.so");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("rayon"), std::string::npos) << findings[0].summary;
+  EXPECT_TRUE(told("media::Reader::next@libmedia.so").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -169,5 +169,57 @@ TEST(ForkWithHeldLock, AChildInTheHandlersOfForkWaitsForAMutexOfALibrary) {
   EXPECT_TRUE(told("PyOS_BeforeFork").empty());  // that is the parent
 }
 
+const std::string kInBuffer =
+    "native:do_futex_wait@libc.so.6 | native:__new_sem_wait_slow@libc.so.6 | "
+    "native:PyThread_acquire_lock_timed@python3.11 | native:_enter_buffered_busy@python3.11 | ";
+
+TEST(ForkWithHeldLock, KnowsTheLockOfAStreamAndTheGil) {
+  const auto buffer = asked(kKind, story({.stack = kInBuffer + kForkedChild}).build());
+  ASSERT_EQ(buffer.size(), 1U);
+  EXPECT_NE(buffer[0].summary.find("stdout"), std::string::npos) << buffer[0].summary;
+  const auto gil = asked(
+      kKind, story({.stack = "native:pthread_cond_timedwait@libc.so.6 | native:take_gil@python3.11 "
+                             "| native:PyEval_RestoreThread@python3.11 | "
+                             "native:server_child@libserver.so | " +
+                             kForkedChild})
+                 .build());
+  ASSERT_EQ(gil.size(), 1U);
+  EXPECT_NE(gil[0].summary.find("the GIL"), std::string::npos) << gil[0].summary;
+}
+
+TEST(ForkWithHeldLock, ASignalOfAThreadThatForkDidNotCopyNeverComes) {
+  const auto told = [](const std::string& wait, const std::string& asker) {
+    return asked(kKind, story({.stack = "native:" + wait + "@libc.so.6 | native:" + asker + " | " +
+                                        kForkedChild})
+                            .build())
+        .size();
+  };
+  EXPECT_EQ(told("pthread_cond_wait", "media::Reader::next@libmedia.so"), 1U);
+  EXPECT_EQ(told("pthread_cond_wait", "drop_gil@python3.11"), 1U);
+  // A wait with a timeout, the network, a semaphore that other processes may post, the GPU.
+  EXPECT_EQ(told("pthread_cond_timedwait", "media::Reader::next@libmedia.so"), 0U);
+  EXPECT_EQ(told("poll", "media::Reader::next@libmedia.so"), 0U);
+  EXPECT_EQ(told("sem_wait", "media::Reader::next@libmedia.so"), 0U);
+  EXPECT_EQ(told("pthread_cond_wait", "cuStreamSynchronize@libcuda.so.1"), 0U);
+}
+
+TEST(ForkWithHeldLock, AForkInWhichAHandlerWaitsDoesNotReturn) {
+  const auto told = [](const std::string& stack) {
+    return asked(kKind, job().ranks(1).stack(0, stack).build());
+  };
+  const std::string fork =
+      "native:fork@libc.so.6 | native:subprocess_fork_exec@_posixsubprocess.so | "
+      "py:start@/srv/train.py:12";
+  const auto findings = told(
+      "native:pthread_cond_wait@libc.so.6 | native:grpc_core::Pool::PrepareFork()@cygrpc.so | "
+      "native:grpc_prefork@cygrpc.so | " +
+      fork);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("grpc_prefork"), std::string::npos) << findings[0].summary;
+  EXPECT_NE(findings[0].fix.find("GRPC_ENABLE_FORK_SUPPORT"), std::string::npos);
+  EXPECT_TRUE(told("native:cpu_work@libx.so | native:x_prefork@libx.so | " + fork).empty());
+  EXPECT_TRUE(told("native:__run_fork_handlers@libc.so.6 | " + fork).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

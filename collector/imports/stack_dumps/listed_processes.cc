@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/stack_dumps/listed_processes.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::string_view kListed = "listed-process";  // a temporary fact
+
+}  // namespace
+
+void note_rows(const std::vector<ProcessRow>& rows, model::JobModel& job) {
+  std::set<pid_t> noted;
+  for (const ProcessRow& row : rows) {
+    if (!noted.insert(row.pid).second) {
+      continue;  // a table of threads, or a second table
+    }
+    std::vector<std::string> command = words_of(row.command);
+    model::Fact fact{.rank = {}, .pid = row.pid, .kind = std::string(kListed), .fields = {}};
+    fact.fields["command"] = std::move(command);
+    fact.fields["state"] = std::string(1, row.state);
+    fact.fields["wchan"] = row.wchan;
+    if (row.ppid) {
+      fact.fields["parent_pid"] = std::int64_t{*row.ppid};
+    }
+    job.facts.push_back(std::move(fact));
+  }
+}
+
+namespace {
+
+using Rows = std::map<pid_t, const model::Fact*>;
+
+/// By pid; without those that two files tell differently.
+Rows rows_of(const model::JobModel& job) {
+  Rows rows;
+  std::set<pid_t> unsure;
+  for (const model::Fact& fact : job.facts) {
+    if (fact.kind != kListed || !fact.pid) {
+      continue;
+    }
+    const auto [at, fresh] = rows.try_emplace(*fact.pid, &fact);
+    if (!fresh && (at->second->number("parent_pid") != fact.number("parent_pid") ||
+                   at->second->list("command") != fact.list("command"))) {
+      unsure.insert(*fact.pid);
+    }
+  }
+  for (const pid_t pid : unsure) {
+    rows.erase(pid);
+  }
+  return rows;
+}
+
+/// The whole command of parent and child is the same, and it is a program of Python: a shell forks
+/// for every subshell.
+bool is_fork_of(const model::Fact& child, const Rows& rows) {
+  const auto parent = rows.find(static_cast<pid_t>(child.number("parent_pid").value_or(0)));
+  const auto command = child.list("command");
+  return parent != rows.end() && command.size() > 1 && command == parent->second->list("command") &&
+         command.front().find("python") != std::string::npos;
+}
+
+void take_row(const model::Fact& row, model::Process& process) {
+  const auto parent = row.number("parent_pid");
+  process.ppid = parent && process.ppid < 0 ? static_cast<pid_t>(*parent) : process.ppid;
+  const std::string state = row.text("state").value_or("?");
+  const bool sleeps = state == "D" || state == "T" || state == "t";
+  if (!process.threads.empty()) {
+    model::Thread& main = process.threads.front();
+    main.state = main.state == '?' && sleeps ? state.front() : main.state;
+    main.wchan = main.wchan.empty() ? row.text("wchan").value_or("") : main.wchan;
+  }
+  if (process.command.empty()) {
+    process.command = row.list("command");
+    const bool nameless = process.role == model::Role::kRank && !process.rank;
+    process.rank = nameless ? rank_in_command(process.command) : process.rank;
+  }
+}
+
+}  // namespace
+
+void take_rows(model::JobModel& job) {
+  const Rows rows = rows_of(job);
+  std::vector<model::Fact> forks;
+  std::map<pid_t, int> dumped;  // containers may share a pid
+  for (const model::Observation& observation : job.observations) {
+    std::map<pid_t, int> here;
+    for (const model::Process& process : observation.processes) {
+      dumped[process.pid] = std::max(dumped[process.pid], ++here[process.pid]);
+    }
+  }
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      const auto row = rows.find(process.pid);
+      if (process.pid == 0 || row == rows.end() || !model::was_dumped(process) ||
+          dumped[process.pid] != 1) {
+        continue;
+      }
+      take_row(*row->second, process);
+      const bool known = std::any_of(forks.begin(), forks.end(), [&](const model::Fact& fork) {
+        return fork.pid == process.pid;
+      });
+      if (!known && is_fork_of(*row->second, rows)) {
+        const auto parent =
+            static_cast<std::int64_t>(row->second->number("parent_pid").value_or(0));
+        forks.push_back(
+            {.rank = {}, .pid = process.pid, .kind = "fork", .fields = {{"parent_pid", parent}}});
+      }
+    }
+  }
+  job.facts.insert(job.facts.end(), forks.begin(), forks.end());
+}
+
+void forget_rows(model::JobModel& job) {
+  std::erase_if(job.facts, [](const model::Fact& fact) { return fact.kind == kListed; });
+}
+
+std::optional<model::Rank> place_among_siblings(const model::JobModel& job, pid_t pid) {
+  const Rows rows = rows_of(job);
+  const auto own = rows.find(pid);
+  const auto parent = own == rows.end() ? std::nullopt : own->second->number("parent_pid");
+  if (!parent) {
+    return std::nullopt;
+  }
+  model::Rank place = 0;
+  int siblings = 0;
+  for (const auto& [other, row] : rows) {
+    if (row->number("parent_pid") == parent &&
+        row->list("command") == own->second->list("command")) {
+      ++siblings;
+      place += other < pid ? 1 : 0;
+    }
+  }
+  return siblings > 1 ? std::optional(place) : std::nullopt;
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What process tables show of the dumped processes: parents, forks, states, the order of ranks.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "collector/imports/stack_dumps/process_rows.h"
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::imports {
+
+/// Keeps the rows as facts until all files are known.
+void note_rows(const std::vector<ProcessRow>& rows, model::JobModel& job);
+
+/// Gives dumped processes the parent, state and command of their row, and reports forks.
+void take_rows(model::JobModel& job);
+
+void forget_rows(model::JobModel& job);
+
+/// The position of the process among the children of its parent that have its command, in the order
+/// of their pids; nothing if it is the only one. A launcher starts its ranks in this order.
+std::optional<model::Rank> place_among_siblings(const model::JobModel& job, pid_t pid);
+
+}  // namespace ddpdoctor::imports

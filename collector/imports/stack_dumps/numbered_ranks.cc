@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/stack_dumps/numbered_ranks.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "collector/imports/stack_dumps/dump_identity.h"
+#include "collector/imports/stack_dumps/listed_processes.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kMostNumbered = 8;  // processes that a warning names
+
+/// Sorts "node10" after "node9".
+std::pair<std::string, std::int64_t> order_of_host(std::string_view host) {
+  std::size_t digit = host.size();
+  while (digit > 0 && host[digit - 1] >= '0' && host[digit - 1] <= '9') {
+    --digit;
+  }
+  return {std::string(host.substr(0, digit)),
+          number_of(host.substr(digit), INT32_MAX).value_or(-1)};
+}
+
+/// Processes without a rank, in the order in which a launcher starts its ranks.
+std::vector<model::Process*> nameless_ranks(model::Observation& now) {
+  std::vector<model::Process*> out;
+  for (model::Process& process : now.processes) {
+    if (process.role == model::Role::kRank && !process.rank && model::was_dumped(process)) {
+      out.push_back(&process);
+    }
+  }
+  const bool numbered =
+      std::all_of(out.begin(), out.end(), [](const auto* p) { return p->pid != 0; });
+  if (numbered) {
+    std::stable_sort(out.begin(), out.end(), [](const model::Process* a, const model::Process* b) {
+      return std::pair(order_of_host(a->host), a->pid) < std::pair(order_of_host(b->host), b->pid);
+    });
+  }
+  return out;
+}
+
+}  // namespace
+
+void number_ranks(model::JobModel& job) {
+  const auto nameless = nameless_ranks(job.observations.back());
+  if (nameless.empty() || !model::ranks_seen(job).empty()) {
+    return;
+  }
+  std::map<Identity, model::Rank> given;
+  std::string told;
+  std::vector<std::optional<model::Rank>> places;
+  bool listed = true;  // in a process table, each at a place of its own
+  for (const model::Process* process : nameless) {
+    places.push_back(place_among_siblings(job, process->pid));
+    listed =
+        listed && places.back() && std::count(places.begin(), places.end(), places.back()) == 1;
+  }
+  for (std::size_t i = 0; i < nameless.size(); ++i) {
+    const auto rank = listed ? *places[i] : static_cast<model::Rank>(i);
+    given[identity_of(*nameless[i])] = rank;
+    if (i < kMostNumbered && nameless[i]->pid != 0) {
+      told +=
+          fmt::format("{}rank {} is pid {}{}{}", told.empty() ? ": " : ", ", rank, nameless[i]->pid,
+                      nameless[i]->host.empty() ? "" : " of ", nameless[i]->host);
+    }
+  }
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      const auto rank = given.find(identity_of(process));
+      if (rank != given.end() && process.role == model::Role::kRank && !process.rank) {
+        process.rank = rank->second;
+      }
+    }
+  }
+  job.coverage.warnings.push_back(fmt::format(
+      "the dumps do not say which rank a process is; they are numbered in the order of {}{}",
+      listed         ? "their siblings in the process table"
+      : told.empty() ? "the text"
+                     : "their pids",
+      told));
+}
+
+}  // namespace ddpdoctor::imports

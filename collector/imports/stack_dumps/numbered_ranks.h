@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers for the ranks of a job whose dumps name none.
+#pragma once
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::imports {
+
+/// Numbers processes in the order in which a launcher starts its ranks: by a process table that
+/// shows all of them, else by pid.
+void number_ranks(model::JobModel& job);
+
+}  // namespace ddpdoctor::imports

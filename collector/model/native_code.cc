@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables. Sources: glibc 2.17 to 2.41, CPython 2.7 to 3.14, libgomp, libiomp5, OpenBLAS, MKL,
+// oneTBB, numba's workqueue.c, pthreadpool, Eigen, rayon, tokio, OpenCV, numexpr and Arrow.
+#include "collector/model/native_code.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace ddpdoctor::model {
+
+using std::string_view;
+
+bool contains_any(string_view text, std::span<const string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [text](string_view part) { return text.find(part) != string_view::npos; });
+}
+
+bool begins_with_any(string_view text, std::span<const string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [text](string_view part) { return text.starts_with(part); });
+}
+
+bool is_libc_code(const Frame& frame) {
+  constexpr std::array<string_view, 8> kModules = {"libc.so", "libc-2",    "libpthread", "ld-linux",
+                                                   "ld-2",    "libc.musl", "ld-musl",    "[vdso]"};
+  constexpr std::array<string_view, 3> kFolders = {"sysdeps/", "nptl/", "/csu/"};
+  // gdb names some sources of glibc without a folder.
+  constexpr std::array<string_view, 8> kFiles = {"lowlevellock.",  "pthread_",   "futex-internal.",
+                                                 "sem_wait",       "clone.S",    "libc-start.",
+                                                 "cancellation.c", "nanosleep.c"};
+  return frame.language == Language::kNative &&
+         (begins_with_any(frame.module, kModules) || contains_any(frame.file, kFolders) ||
+          begins_with_any(frame.file, kFiles) || frame.file.ends_with("stdlib/cxa_atexit.c"));
+}
+
+bool is_interpreter_code(const Frame& frame) {
+  constexpr std::array<string_view, 14> kBeginnings = {"Py",
+                                                       "_Py",
+                                                       "cfunction_",
+                                                       "method_vectorcall",
+                                                       "t_bootstrap",
+                                                       "thread_run",
+                                                       "subtype_",
+                                                       "builtin_",
+                                                       "object_",
+                                                       "slot_tp",
+                                                       "call_function",
+                                                       "pythread_wrapper",
+                                                       "_enter_buffered_busy",
+                                                       "drop_gil"};
+  return frame.language == Language::kPython || (begins_with_any(frame.function, kBeginnings) &&
+                                                 frame.function.find("::") == std::string::npos);
+}
+
+bool takes_gil(string_view function) {
+  constexpr std::array<string_view, 7> kTakers = {
+      "take_gil",           "PyEval_RestoreThread",  "PyGILState_Ensure",   "PyEval_AcquireThread",
+      "PyEval_AcquireLock", "_PyThreadState_Attach", "PyThreadState_Ensure"};
+  return contains_any(function, kTakers);
+}
+
+bool enters_python(string_view function) {
+  constexpr std::array<string_view, 3> kEnters = {"PyGILState_Ensure", "gil_scoped_acquire",
+                                                  "PyThreadState_Ensure"};
+  return contains_any(function, kEnters);
+}
+
+bool takes_mutex(string_view function) {
+  constexpr std::array<string_view, 25> kLocks = {"lll_lock_wait",
+                                                  "pthread_mutex_lock",
+                                                  "pthread_mutex_timedlock",
+                                                  "pthread_mutex_clock",
+                                                  "pthread_rwlock_rdlock",
+                                                  "pthread_rwlock_wrlock",
+                                                  "pthread_spin_lock",
+                                                  "__psynch_mutexwait",
+                                                  "mutex_firstfit_lock",
+                                                  "gthread_mutex_lock",
+                                                  "gthread_recursive_mutex_lock",
+                                                  "std::mutex::lock",
+                                                  "std::__1::mutex::lock",
+                                                  "mutex_lock_slow",
+                                                  "absl::Mutex::Lock",
+                                                  "absl::Mutex::LockSlow",
+                                                  "gpr_mu_lock",
+                                                  "nsync_mu_lock",
+                                                  "recursive_mutex::lock",
+                                                  "RawMutex::lock_slow",
+                                                  "RawRwLock::lock_",
+                                                  "Mutex::lock_contended",
+                                                  "RwLock::read_contended",
+                                                  "RwLock::write_contended",
+                                                  "uv_mutex_lock"};
+  return contains_any(function, kLocks);
+}
+
+bool has_lock_of_libc(string_view function) {
+  constexpr std::array<string_view, 6> kFunctions = {"__internal_atexit",   "__new_exitfn",
+                                                     "__cxa_atexit",        "__register_atfork",
+                                                     "__cxa_at_quick_exit", "__unregister_atfork"};
+  return contains_any(function, kFunctions);
+}
+
+bool surrounds_wait(string_view function) {
+  constexpr std::array<string_view, 39> kAround = {
+      "futex",
+      "_L_lock_",  // of glibc before 2.18
+      "syscall",
+      "std::lock_guard",
+      "std::unique_lock",
+      "std::scoped_lock",
+      "std::shared_lock",
+      "std::__mutex",
+      "std::shared_timed_mutex",
+      "std::shared_mutex",
+      "mutex_lock",
+      "mutex::lock",
+      "MutexLock",
+      "sem_wait",
+      "std::lock",
+      "absl::Mutex",
+      "absl::CondVar",
+      "absl::synchronization_internal",
+      "AbslInternalPerThreadSem",
+      "gpr_cv_wait",
+      "pthread_cond",  // Python's locks, and a condition that takes its mutex again
+      "condition_variable",
+      "std::__future_base::_State_baseV2::wait",
+      "std::__basic_future",
+      "std::future",
+      "std::__atomic_futex",
+      "std::__1::__assoc_sub_state",
+      "std::thread::join",
+      "__gthread",
+      "pthread_join",
+      "pthread_barrier",
+      "pthread_clockjoin",
+      "parking_lot",
+      "std::sys::",
+      "std::sync::",
+      "std::thread::park",
+      "uv_cond_wait",
+      "uv_sem_wait",
+      "nsync_"};
+  return function.empty() || contains_any(function, kAround);
+}
+
+bool awaits_signal_of_thread(string_view function) {
+  constexpr std::array<string_view, 12> kWaits = {
+      "pthread_cond_wait", "__psynch_cvwait",     "pthread_barrier_wait",
+      "pthread_join",      "pthread_clockjoin",   "futex_wait_cancelable",
+      "std::future",       "absl::CondVar::Wait", "gpr_cv_wait",
+      "std::thread::park", "futex_wait",          "condition_variable::wait"};
+  return contains_any(function, kWaits);
+}
+
+bool has_timeout(string_view function) {
+  constexpr std::array<string_view, 11> kTimed = {"pthread_cond_timedwait",
+                                                  "pthread_cond_clockwait",
+                                                  "sem_timedwait",
+                                                  "sem_clockwait",
+                                                  "mutex_timedlock",
+                                                  "mutex_clocklock",
+                                                  "timedrdlock",
+                                                  "timedwrlock",
+                                                  "wait_for",
+                                                  "wait_until",
+                                                  "park_timeout"};
+  return contains_any(function, kTimed) || function.find("WithTimeout") != string_view::npos ||
+         function.find("timedjoin") != string_view::npos;
+}
+
+bool says_why(const Frame& frame) {
+  return !frame.function.empty() && !is_libc_code(frame) && !surrounds_wait(frame.function) &&
+         !takes_mutex(frame.function);
+}
+
+const Frame* telling_frame(const Thread& thread) {
+  for (const Frame& frame : thread.frames) {
+    if (frame.language != Language::kNative) {
+      return nullptr;
+    }
+    if (says_why(frame)) {
+      return &frame;
+    }
+  }
+  return nullptr;
+}
+
+namespace {
+
+enum class In { kModule, kFunction, kFile };
+
+/// A part of the name of a library, a function or a source file.
+struct PoolRow {
+  In in = In::kFunction;
+  string_view part;
+  NativePool pool;
+};
+
+constexpr PoolRow kPools[] = {
+    {In::kModule, "libgomp", {"OpenMP"}},
+    {In::kModule, "libiomp", {"OpenMP"}},
+    {In::kModule, "libomp", {"OpenMP"}},
+    {In::kFunction, "GOMP_parallel", {"OpenMP"}},
+    {In::kFunction, "gomp_team_", {"OpenMP"}},
+    {In::kFunction, "gomp_barrier", {"OpenMP"}},
+    {In::kFunction, "gomp_simple_barrier", {"OpenMP"}},
+    {In::kFunction, "gomp_thread_start", {"OpenMP"}},
+    {In::kFunction, "gomp_init_team", {"OpenMP"}},
+    {In::kFunction, "__kmp_", {"OpenMP"}},
+    {In::kFunction, "exec_blas_async", {"OpenBLAS"}},
+    {In::kFunction, "blas_thread_", {"OpenBLAS"}},
+    {In::kModule, "libmkl", {"MKL"}},
+    {In::kModule, "libtbb", {"TBB"}},
+    {In::kFunction, "tbb::detail", {"TBB"}},
+    {In::kFile, "ufunc/workqueue.c", {"numba's workqueue"}},
+    {In::kModule, "workqueue.c", {"numba's workqueue"}},  // workqueue.cpython-39-….so
+    {In::kFile, "ufunc/omppool.cpp", {"OpenMP"}},
+    {In::kModule, "omppool.c", {"OpenMP"}},
+    {In::kModule, "tbbpool.c", {"TBB"}},
+    {In::kFunction, "pthreadpool_parallelize", {"pthreadpool"}},
+    {In::kFunction, "pthreadpool_thread", {"pthreadpool"}},
+    {In::kFunction, "wait_worker_threads", {"pthreadpool"}},
+    {In::kFunction, "caffe2::PThreadPool::run", {"pthreadpool"}},
+    {In::kFunction, "caffe2::ThreadPool::run", {"caffe2's ThreadPool"}},
+    {In::kFunction, "caffe2::WorkersPool", {"caffe2's ThreadPool"}},
+    {In::kFunction, "caffe2::BlockingCounter", {"caffe2's ThreadPool"}},
+    {In::kFunction, "c10::TaskThreadPool", {"c10::ThreadPool"}},
+    {In::kFunction, "c10::ThreadPool", {"c10::ThreadPool"}},
+    {In::kFunction, "Eigen::ThreadPool", {"Eigen's ThreadPool"}},
+    {In::kFunction, "Eigen::Barrier", {"Eigen's ThreadPool"}},
+    {In::kFunction, "Eigen::Notification", {"Eigen's ThreadPool"}},
+    {In::kFunction, "tsl::BlockingCounter", {"TensorFlow's ThreadPool"}},
+    {In::kFunction, "tensorflow::BlockingCounter", {"TensorFlow's ThreadPool"}},
+    {In::kFunction, "onnxruntime::concurrency", {"onnxruntime's ThreadPool"}},
+    {In::kFunction, "rayon_core", {"rayon"}},
+    {In::kFunction, "tokio::runtime", {"tokio"}},
+    {In::kFunction, "cv::ThreadPool", {"OpenCV's ThreadPool"}},
+    {In::kFunction, "cv::WorkerThread", {"OpenCV's ThreadPool"}},
+    {In::kFunction, "cv::parallel_for_", {"OpenCV's ThreadPool"}},
+    {In::kFunction, "arrow::internal::ThreadPool", {"Arrow's ThreadPool"}},
+    {In::kFunction, "arrow::internal::Executor", {"Arrow's ThreadPool"}},
+    {In::kFunction, "arrow::ConcreteFutureImpl", {"Arrow's ThreadPool"}},
+    {In::kFile, "numexpr/interpreter.cpp", {"numexpr"}},
+    {In::kFunction, "vm_engine_iter_parallel", {"numexpr"}},
+    {In::kFunction, "bli_thrcomm_barrier", {"BLIS"}},
+    {In::kFunction, "faiss::ThreadPool", {"faiss"}},
+};
+
+}  // namespace
+
+const NativePool* pool_of(const Frame& frame) {
+  if (frame.language != Language::kNative) {
+    return nullptr;
+  }
+  const auto* const found =
+      std::find_if(std::begin(kPools), std::end(kPools), [&frame](const PoolRow& row) {
+        switch (row.in) {
+          case In::kModule:
+            return frame.module.find(row.part) != std::string::npos;
+          case In::kFunction:
+            return frame.function.find(row.part) != std::string::npos;
+          case In::kFile:
+            return frame.file.find(row.part) != std::string::npos;
+        }
+        return false;
+      });
+  return found == std::end(kPools) ? nullptr : &found->pool;
+}
+
+}  // namespace ddpdoctor::model
