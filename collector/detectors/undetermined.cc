@@ -21,6 +21,7 @@
 #include "collector/detectors/evidence/ras_counts.h"
 #include "collector/detectors/evidence/threads_in_calls.h"
 #include "collector/detectors/evidence/told_timeouts.h"
+#include "collector/detectors/evidence/where_dumped.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
@@ -339,7 +340,12 @@ Findings detect(const graph::Examination& examination) {
   const bool one_look = all_wait_at_one_look(examination, waiting);
   if (waiting.empty() || (!hangs && !one_look)) {
     Findings told = ended_by_watchdogs(examination);
-    return told.empty() && waiting.empty() ? each_waits_for_its_own(examination) : told;
+    if (!told.empty() || !waiting.empty()) {
+      return told;
+    }
+    told = each_waits_for_its_own(examination);
+    const auto sleeps = told.empty() ? where_dumped(examination) : std::nullopt;
+    return sleeps ? Findings{*sleeps} : told;
   }
   Finding finding;
   finding.kind = "undetermined";

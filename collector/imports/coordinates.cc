@@ -115,28 +115,33 @@ std::string said(const Coordinates& place) {
   return out;
 }
 
-std::map<Coordinates, model::Rank> ranks_of(const std::set<Coordinates>& places) {
+Layout layout_of(const std::set<Coordinates>& places) {
   std::span<const std::string_view> order(kOrder);
   if (name_any(places, order.subspan(1)) && tell_apart(places, order.subspan(1))) {
     order = order.subspan(1);
   } else if (!tell_apart(places, order)) {
     return {};
   }
-  if (!can_be_counted(places, order)) {
-    return {};
+  Layout out{.ranks = {}, .least = 1, .gaps = !can_be_counted(places, order)};
+  for (const std::string_view dimension : order) {
+    out.least *= static_cast<std::size_t>(size_of(places, dimension));
+    if (out.least > static_cast<std::size_t>(model::kMaxWorldSize)) {
+      return {};
+    }
   }
-  std::map<Coordinates, model::Rank> out;
   for (const Coordinates& place : places) {
     std::int64_t rank = 0;
     for (const std::string_view dimension : order) {
       rank = rank * size_of(places, dimension) + at(place, dimension);
-      if (rank >= model::kMaxWorldSize) {
-        return {};
-      }
     }
-    out.emplace(place, static_cast<model::Rank>(rank));
+    out.ranks.emplace(place, static_cast<model::Rank>(rank));
   }
   return out;
+}
+
+std::map<Coordinates, model::Rank> ranks_of(const std::set<Coordinates>& places) {
+  Layout layout = layout_of(places);
+  return layout.gaps ? std::map<Coordinates, model::Rank>() : std::move(layout.ranks);
 }
 
 }  // namespace ddpdoctor::imports

@@ -23,10 +23,19 @@ Coordinates coordinates_of(std::string_view words);
 /// "PP1 TP0": in people's notation.
 std::string said(const Coordinates& place);
 
-/// The ranks of these processes: data-parallel replicas outermost, then pipeline stages, then
-/// tensor-parallel ranks. With data-parallel attention, "DP" repeats "TP": it counts only if two
-/// processes differ in nothing else. Empty if two processes cannot be distinguished, or if gaps
-/// leave the sizes unknown.
+/// The processes that such coordinates describe, seen or not.
+struct Layout {
+  std::map<Coordinates, model::Rank> ranks;  // of those seen
+  std::size_t least = 0;                     // number of all, at least
+  bool gaps = false;  // places are missing: the sizes are the largest numbers seen
+};
+
+/// Ranks count data-parallel replicas outermost, then pipeline stages, then tensor-parallel ranks.
+/// With data-parallel attention, "DP" repeats "TP": it counts only if two processes differ in
+/// nothing else. No ranks if two processes cannot be distinguished.
+Layout layout_of(const std::set<Coordinates>& places);
+
+/// The ranks of a layout without gaps; otherwise empty.
 std::map<Coordinates, model::Rank> ranks_of(const std::set<Coordinates>& places);
 
 }  // namespace ddpdoctor::imports

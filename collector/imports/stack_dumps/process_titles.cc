@@ -107,7 +107,8 @@ void name_by_titles(model::JobModel& job) {
     several = several || std::any_of(here.begin(), here.end(),
                                      [](const auto& one) { return one.second.size() > 1; });
   }
-  const auto ranks = several ? std::map<Coordinates, model::Rank>() : ranks_of(places);
+  const Layout layout = several ? Layout() : layout_of(places);
+  const auto& ranks = layout.ranks;
   if (ranks.empty() || !model::ranks_seen(job).empty()) {
     return;
   }
@@ -118,6 +119,9 @@ void name_by_titles(model::JobModel& job) {
         process.rank = rank->second;
       }
     }
+  }
+  if (layout.gaps) {
+    job.world_size = std::max(job.world_size.value_or(0), static_cast<int>(layout.least));
   }
   std::string told;
   std::size_t named = 0;

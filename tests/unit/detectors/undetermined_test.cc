@@ -221,5 +221,31 @@ TEST(Undetermined, ARankThatNoLineNamesIsToldWithItsPlace) {
   EXPECT_TRUE(asked("rank-raised", log).empty()) << "a launcher is no rank";
 }
 
+/// One dump of one process whose main thread is at a line of its own.
+model::JobModel dump_of_one(char state) {
+  model::JobModel out =
+      job().ranks(1).stack(0, "py:get_objects@ray/worker.py:309 | py:make@/srv/world.py:3").build();
+  out.progress = model::Progress::kUnknown;
+  out.observations.erase(out.observations.begin(), out.observations.end() - 1);
+  for (model::Process& process : out.observations.back().processes) {
+    process.threads.at(0).capture = std::string(model::kDumpedFrom) + "py-spy";
+    process.threads.at(0).state = state;
+  }
+  return out;
+}
+
+TEST(Undetermined, NamesTheLineOfAProcessThatSleepsInADump) {
+  const Findings findings = asked("undetermined", dump_of_one('S'));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+}
+
+TEST(Undetermined, IsSilentIfADumpedProcessRunsOrItsStateIsUnknown) {
+  EXPECT_TRUE(asked("undetermined", dump_of_one('R')).empty());
+  EXPECT_TRUE(asked("undetermined", dump_of_one('?')).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -35,6 +35,15 @@ TEST(ProcessTitles, NameRankAndRole) {
   EXPECT_FALSE(role_of_title({"python", "train.py"}));
 }
 
+TEST(ProcessTitles, WithGapsShowThatOtherRanksExist) {
+  const auto job =
+      read_dump(dump(901, "sglang::scheduler_PP1_TP1") + dump(902, "sglang::scheduler_PP3_TP0"));
+  EXPECT_EQ(job.world_size, 8);
+  ASSERT_NE(model::rank_process(job, 6), nullptr);
+  EXPECT_EQ(model::rank_process(job, 6)->pid, 902);
+  EXPECT_EQ(job.coverage.unobserved_ranks.size(), 6U);
+}
+
 TEST(ProcessTitles, EnginesWithoutWorkersAreRanks) {
   const std::string engines = dump(901, "VLLM::EngineCore_DP0") + dump(902, "VLLM::EngineCore_DP1");
   const auto alone = read_dump(engines);
