@@ -143,6 +143,10 @@ Findings last_threads(const graph::Examination& examination, Confidence still) {
       continue;
     }
     const model::Thread& only = process->threads.front();
+    // drop_gil waits only until another thread runs; of other waits, the thread may not be shown.
+    if (!lists_native_threads(*process) && wait->asker->function != "drop_gil") {
+      continue;
+    }
     const std::string function = function_said(*wait->asker);
     Suspect suspect = suspect_in(examination, *process, &only);
     suspect.confidence = still;

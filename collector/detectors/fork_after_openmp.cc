@@ -87,8 +87,9 @@ std::optional<Suspect> forked_into_dead_pool(const graph::Examination& examinati
     return std::nullopt;
   }
   const model::Frame* pool = waits_for_native_pool(*main);
-  if (pool == nullptr || (!forked_without_exec(examination.job, process) &&
-                          !waits_for_team_of_nobody(process, *pool))) {
+  if (pool == nullptr || waits_for_mutex(*main) ||
+      (!forked_without_exec(examination.job, process) &&
+       !waits_for_team_of_nobody(process, *pool))) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, process, main);

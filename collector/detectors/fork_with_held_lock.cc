@@ -122,13 +122,6 @@ std::optional<Suspect> waits_for_lost_thread(const graph::Examination& examinati
   return std::nullopt;
 }
 
-/// Whether all threads of the process are known, and not only those of Python.
-bool lists_native_threads(const model::Process& process) {
-  const std::string& tool = process.threads.front().capture;
-  return !model::was_dumped(process) || tool.find("gdb") != tool.npos ||
-         tool.find("lldb") != tool.npos || tool.find("eu-stack") != tool.npos;
-}
-
 /// Its only thread waits in native code for a signal of another thread.
 std::optional<Suspect> waits_for_lost_signal(const graph::Examination& examination,
                                              const model::Process& process) {

@@ -2,6 +2,8 @@
 // gil-deadlock: a thread sleeps in native code while it holds the GIL; the thread that would wake
 // it needs the GIL. No Python thread of the process can run, and the other ranks wait for its rank.
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -77,9 +79,15 @@ std::string native_call(const model::Thread& thread) {
   if (const model::Frame* call = communication(thread)) {
     return call->function;
   }
-  if (const model::Frame* telling = model::telling_frame(thread);
-      telling != nullptr && !model::is_interpreter_code(*telling)) {
-    return function_said(*telling);
+  constexpr std::array<std::string_view, 4> kLocks = {"PyThread_acquire_lock", "_PySemaphore",
+                                                      "_PyParkingLot", "PyMutex_Lock"};
+  for (const model::Frame& frame : thread.frames) {
+    if (frame.language != model::Language::kNative) {
+      break;
+    }
+    if (model::says_why(frame) && !model::begins_with_any(frame.function, kLocks)) {
+      return function_said(frame);
+    }
   }
   for (const model::Frame& frame : thread.frames) {
     if (frame.language == model::Language::kNative && !frame.function.empty()) {

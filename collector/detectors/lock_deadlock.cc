@@ -2,6 +2,7 @@
 // lock-deadlock: threads of one process each hold a lock that the next one waits for. The thread
 // that feeds or trains never continues, and the other ranks wait for its rank.
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/closed_locks.h"
+#include "collector/detectors/evidence/library_deadlocks.h"
 #include "collector/detectors/evidence/native_deadlocks.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
@@ -322,9 +324,9 @@ void add_other_deadlock(const graph::Examination& examination, const model::Proc
   if (auto inside = waits_inside(examination, process)) {
     findings.push_back(std::move(*inside));
   } else if (sure) {
-    for (Finding& finding : native_deadlocks(examination, process, *sure)) {
-      findings.push_back(std::move(finding));
-    }
+    Findings others = library_deadlocks(examination, process, *sure);
+    others = others.empty() ? native_deadlocks(examination, process, *sure) : std::move(others);
+    std::move(others.begin(), others.end(), std::back_inserter(findings));
   }
 }
 
@@ -380,7 +382,8 @@ How ddpdoctor knows: the owners that are stored in the mutexes and RLocks form a
 the source around each line of the stacks shows which locks a thread has already taken. A context of yours around a lock (a class with `__enter__`, a
 `@contextmanager`) is followed to the lock object. Where names do not show it, it is possible if two threads alone hold locks.
 Of native mutexes: the frames further out are in the library that waits, and a hook of malloc, a signal handler, garbage collection or
-an exit handler called it again; or two threads are each in the library whose mutex the other one wants.
+an exit handler called it again; or two threads are each in the library whose mutex the other one wants. Known pairs of functions in
+libraries (ProcessPoolExecutor's wake-up pipe) count, too.
 
 Fix: take the locks in one order in all threads.
       def export():

@@ -31,6 +31,8 @@ RankSet all_ranks(const JobModel& job);
 
 /// Start of Thread::capture if another tool's text is the source: "from py-spy".
 inline constexpr std::string_view kDumpedFrom = "from ";
+/// … and how it ends if the tool may have been asked for one thread of several.
+inline constexpr std::string_view kOneOfMany = ", one thread";
 /// The stacks of this process were dumped by another tool: the time is unknown, and may differ
 /// between processes.
 bool was_dumped(const Process& process);

@@ -113,9 +113,11 @@ std::optional<OwnWait> own_wait(const Thread& thread) {
     if (frame.function == "drop_gil") {  // it lets another thread take the GIL first
       return wait_for(OwnWaitKind::kSignal, &frame);
     }
+    if (pool != nullptr && how.mutex) {
+      return wait_for(OwnWaitKind::kLock, &frame);  // a lock of the pool, held by a thread of it
+    }
     if (pool != nullptr) {
-      return how.mutex || how.signal || how.sleeps ? wait_for(OwnWaitKind::kPool, &frame, pool)
-                                                   : std::nullopt;
+      return how.signal || how.sleeps ? wait_for(OwnWaitKind::kPool, &frame, pool) : std::nullopt;
     }
     if (model::is_interpreter_code(frame) || is_pythons_acquire(frame.function)) {
       const bool lock = is_lock_of_interpreter(frame.function) ||
@@ -131,6 +133,13 @@ std::optional<OwnWait> own_wait(const Thread& thread) {
   return !how.timed && asleep(thread) && takes_python_lock(thread)
              ? wait_for(OwnWaitKind::kLock, nullptr)
              : std::nullopt;
+}
+
+bool lists_native_threads(const model::Process& process) {
+  constexpr std::array<string_view, 4> kTools = {"gdb", "lldb", "eu-stack", "sample"};
+  const string_view tool = process.threads.front().capture;
+  return !model::was_dumped(process) ||
+         (model::contains_any(tool, kTools) && !tool.ends_with(model::kOneOfMany));
 }
 
 bool is_exiting(const Thread& thread) {

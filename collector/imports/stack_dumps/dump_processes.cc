@@ -270,7 +270,8 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
     dump.process.rank = dump.process.role == model::Role::kRank ? told : std::nullopt;
     give_tids(fmt::format("{}\n{}", path, dump.identity), dump.process);
     for (model::Thread& thread : dump.process.threads) {
-      thread.capture = fmt::format("{}{}", model::kDumpedFrom, tool);
+      thread.capture = fmt::format("{}{}{}", model::kDumpedFrom, tool,
+                                   dump.one_of_many ? model::kOneOfMany : "");
     }
     interval = std::max(interval, dump.after.value_or(0));
     for (auto& [file, lines] : dump.sources) {

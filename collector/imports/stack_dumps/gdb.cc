@@ -110,7 +110,8 @@ bool begins_cut_bt(const Lines& lines) {
 /// A line of gdb after which the stacks of a process follow.
 bool begins_process(const Lines& lines) {
   return begins_bare_bt(lines) || begins_cut_bt(lines) || lines.peek().starts_with(kPyBt) ||
-         gdb_heading(lines.peek()) || switched_to(lines.peek()) || begins_thread_table(lines);
+         is_old_py_bt(lines.peek()) || gdb_heading(lines.peek()) || switched_to(lines.peek()) ||
+         begins_thread_table(lines);
 }
 
 /// Reads the threads of one process at the cursor.
@@ -123,10 +124,16 @@ class Session {
     }
   }
 
+  /// A table of threads, or `thread apply all`: others would be shown.
+  [[nodiscard]] bool lists_threads() const {
+    return listed_;
+  }
+
  private:
   /// Takes what is at the cursor; false if it does not belong to the process.
   bool step(Lines& lines) {
     const std::string_view line = lines.peek();
+    listed_ = listed_ || gdb_heading(line) || thread_row(line);
     if (const auto heading = gdb_heading(line)) {
       return take_heading(lines, *heading);
     }
@@ -266,8 +273,9 @@ class Session {
   bool read_ = false;                           // the current thread's stack, without a heading
   std::map<std::size_t, std::string> mutexes_;  // that a thread waits for, by its index
   std::string_view asked_;                      // the last command typed
-  bool in_row_ = false;                         // of a table of threads
-  bool answers_ = false;                        // the line at the cursor may be its answer
+  bool listed_ = false;
+  bool in_row_ = false;   // of a table of threads
+  bool answers_ = false;  // the line at the cursor may be its answer
 };
 
 /// From "Attaching to process 7" to the first frame or heading of that process: its pid, and its
@@ -282,6 +290,7 @@ bool read_attaching(Lines& lines, StackDump& dump) {
   ahead.take();
   StackDump begun = new_dump();
   begun.process.pid = *pid;
+  begun.one_of_many = true;
   add_thread(begun, *pid, {});
   for (std::size_t i = 0; i < kMostThreads + kMostInterjectedInGdb && !ahead.done(); ++i) {
     if (begins_process(ahead)) {
@@ -293,6 +302,7 @@ bool read_attaching(Lines& lines, StackDump& dump) {
     if (attached_to(line)) {
       return false;
     }
+    begun.one_of_many = begun.one_of_many && !line.starts_with("[Thread debugging using");
     const auto other = take_prefix(line, "[New LWP ") ? take_number(line, kMaxPid) : std::nullopt;
     if (other && *other != *pid) {
       add_thread(begun, static_cast<pid_t>(*other), {});
@@ -320,7 +330,8 @@ bool is_bare_backtrace(std::string_view head) {
   std::vector<std::string_view> lines = base::split(head, '\n');
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Lines rest(std::span<const std::string_view>(lines).subspan(i));
-    if (base::trim(lines[i]).starts_with('#') && (begins_bare_bt(rest) || begins_cut_bt(rest))) {
+    if (base::trim(lines[i]).starts_with('#') &&
+        (begins_bare_bt(rest) || begins_cut_bt(rest) || is_old_py_bt(lines[i]))) {
       return true;
     }
   }
@@ -332,17 +343,20 @@ bool read_gdb(Lines& lines, std::vector<StackDump>& out) {
     return false;
   }
   StackDump dump = new_dump();
-  read_attaching(lines, dump);
+  // An unabridged start names each other thread: "[New LWP 8]".
+  const bool attached_whole = read_attaching(lines, dump) && !dump.one_of_many;
   const bool bare = begins_bare_bt(lines) || begins_cut_bt(lines);
   if (!begins_process(lines)) {
     return false;
   }
-  Session(dump).read(lines);
+  Session session(dump);
+  session.read(lines);
   const bool any = std::any_of(dump.process.threads.begin(), dump.process.threads.end(),
                                [](const model::Thread& thread) { return !thread.frames.empty(); });
   if (!any && !dump.main_pointer) {
     return true;  // its lines are read only once
   }
+  dump.one_of_many = !attached_whole && !session.lists_threads();
   forget_gil_of_one(dump.process);
   if (dump.process.pid == 0 && !bare) {
     const auto lowest = std::min_element(

@@ -2,6 +2,7 @@
 #include "collector/imports/stack_dumps/gdb_frames.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -82,6 +83,20 @@ std::optional<model::Frame> frame_in_arguments(std::string_view line) {
   return frame;
 }
 
+/// "#4 file '/usr/lib64/python2.6/threading.py', in 'wait'" of py-bt for Python 2.6.
+std::optional<model::Frame> frame_of_old_py_bt(std::string_view line) {
+  const auto file = between(line, "file '", "', in '");
+  const auto function = between(line, "', in '", "'");
+  if (!is_old_py_bt(line) || !file || !function) {
+    return std::nullopt;
+  }
+  model::Frame frame;
+  frame.language = model::Language::kPython;
+  frame.file = base::elide(*file, kLongestName);
+  frame.function = base::elide(*function, kLongestName);
+  return frame;
+}
+
 /// "#7 Frame 0x7f, for file train.py, line 12, in main ()" of py-bt-full, the Python frame alone.
 bool is_full_py_bt(std::string_view line) {
   line = base::trim(line);
@@ -129,6 +144,16 @@ bool begins_gdb_frame(std::string_view line) {
   return frame_number(line).has_value();
 }
 
+bool is_old_py_bt(std::string_view line) {
+  constexpr std::array<std::string_view, 3> kBeginnings = {
+      "file '", "Waiting for a lock (e.g. GIL)", "<built-in method "};
+  line = base::trim(line);
+  const bool numbered = take_prefix(line, "#") && take_number(line, 10'000'000);
+  line = base::trim(line);
+  return numbered && std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                                 [line](auto beginning) { return line.starts_with(beginning); });
+}
+
 bool is_gdb_pager(std::string_view line) {
   return line.starts_with("---Type <return> to continue") || line.starts_with("--Type <RET> for");
 }
@@ -155,7 +180,8 @@ std::optional<std::string> read_gdb_bt(Lines& lines, model::Thread& thread) {
       whole += base::trim(lines.take());
     }
     auto python = frame_in_arguments(whole);
-    const bool only_python = python && is_full_py_bt(whole);
+    python = python ? std::move(python) : frame_of_old_py_bt(whole);
+    const bool only_python = is_old_py_bt(whole) || (python && is_full_py_bt(whole));
     if (python && frames.size() < kMostFrames) {
       frames.push_back(std::move(*python));
     }

@@ -20,6 +20,9 @@ bool begins_gdb_frame(std::string_view line);
 bool continues_gdb_frame(std::string_view line);
 
 /// "---Type <return> to continue, or q <return> to quit---": gdb's pager, in the middle of a stack.
+/// A line of py-bt for Python 2.6, which numbers frames and has no line numbers.
+bool is_old_py_bt(std::string_view line);
+
 bool is_gdb_pager(std::string_view line);
 
 /// One bt at the cursor. It replaces the native frames of the thread if it shows more of them: gdb

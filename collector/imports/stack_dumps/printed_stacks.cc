@@ -196,6 +196,17 @@ struct PrintedThread {
   std::string ident;
 };
 
+/// The same thread again, with its outermost calls alone: the copy ends in the middle of a stack.
+bool is_cut_copy(const PrintedThread& one, const PrintedThread& whole) {
+  const auto& part = one.thread.frames;
+  const auto& all = whole.thread.frames;
+  return !one.ident.empty() && one.ident == whole.ident && part.size() < all.size() &&
+         std::equal(part.rbegin(), part.rend(), all.rbegin(),
+                    [](const model::Frame& a, const model::Frame& b) {
+                      return a.file == b.file && a.line == b.line && a.function == b.function;
+                    });
+}
+
 /// A process ends where a second main thread, or a thread seen before, begins.
 void add_processes(std::vector<PrintedThread> threads, StackDump whole,
                    std::vector<StackDump>& out) {
@@ -279,6 +290,9 @@ bool read_printed_stacks(Lines& lines, std::vector<StackDump>& out) {
     return false;
   }
   lines = last;
+  if (threads.size() > 1 && is_cut_copy(threads.back(), threads[threads.size() - 2])) {
+    threads.pop_back();
+  }
   add_processes(std::move(threads), std::move(whole), out);
   return true;
 }

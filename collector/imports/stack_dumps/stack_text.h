@@ -53,6 +53,7 @@ struct StackDump {
   model::Process process;  // pid 0: the tool does not show it
   std::string identity;    // what is the same when a process without a pid is dumped again
   std::optional<std::uint64_t> main_pointer;  // pthread_t of the main thread; fork copies it
+  bool one_of_many = false;     // the tool was asked for one thread; there may be others
   std::optional<double> after;  // seconds without progress after which a faulthandler timer fired
   std::map<std::string, std::map<int, std::string>> sources;
 };

@@ -221,5 +221,21 @@ TEST(ForkWithHeldLock, AForkInWhichAHandlerWaitsDoesNotReturn) {
   EXPECT_TRUE(told("native:__run_fork_handlers@libc.so.6 | " + fork).empty());
 }
 
+TEST(ForkWithHeldLock, TheOneThreadThatGdbWasAskedForMayNotBeTheOnlyOne) {
+  const auto told = [](const std::string& tool) {
+    auto child = story({.stack = "native:pthread_cond_wait@libc.so.6 | "
+                                 "native:media::Reader::next@libmedia.so | " +
+                                 kForkedChild})
+                     .build();
+    for (model::Observation& observation : child.observations) {
+      observation.processes.back().threads.front().capture = tool;
+    }
+    return asked(kKind, child).size();
+  };
+  EXPECT_EQ(told("from gdb"), 1U);
+  EXPECT_EQ(told("from gdb, one thread"), 0U);
+  EXPECT_EQ(told("from py-spy"), 0U);  // it does not show threads without Python
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
