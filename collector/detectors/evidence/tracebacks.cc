@@ -287,6 +287,13 @@ void drop_echoes(std::vector<Traceback>& all) {
   });
 }
 
+bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback) {
+  return std::any_of(all.begin(), all.end(), [&traceback](const Traceback& other) {
+    return other.rank != traceback.rank && other.place != traceback.place &&
+           earlier(other, traceback);
+  });
+}
+
 bool cleans_up_after_exception(const model::JobModel& job, model::Rank rank,
                                const std::vector<model::CallSite>& callers) {
   if (job.logs.empty()) {

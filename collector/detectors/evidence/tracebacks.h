@@ -80,6 +80,9 @@ std::vector<Traceback> tracebacks(const model::JobModel& job);
 /// True if `a` was certainly written before `b`: by their times, or by their lines in one log.
 bool earlier(const Traceback& a, const Traceback& b);
 
+/// Another rank certainly raised earlier at another line: this exception may be a consequence.
+bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback);
+
 /// Removes those that follow from another one in the list: a library ended something after a
 /// failure, and that failed, too; or the message only says that the cause is printed above.
 void drop_echoes(std::vector<Traceback>& all);
