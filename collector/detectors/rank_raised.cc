@@ -82,8 +82,10 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
   }
   // If ranks are known, it may come from any tool that the job's script runs.
   if (!traceback.rank) {
-    return model::ranks_seen(job).empty() || every_rank_failed(job) ? Confidence::kLikely
-                                                                    : Confidence::kPossible;
+    return model::ranks_seen(job).empty() || every_rank_failed(job) ||
+                   (traceback.of_process && was_interrupted(job))
+               ? Confidence::kLikely
+               : Confidence::kPossible;
   }
   if (traceback.of_thread) {
     return examination.still() && misses_its_thread(examination, *traceback.rank)
@@ -170,6 +172,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
       suspect.confidence = at_most(suspect.confidence, Confidence::kLikely);
     }
     suspect.note = raised_here(traceback);
+    suspect.writer = traceback.writer;
     suspect.deed = starts_without_guard(traceback) ? kStartsUnguarded : kRaised;
     suspect.evidence = "log: " + base::elide(base::printable(traceback.exception), kLongestLine);
     out.push_back(std::move(suspect));
@@ -262,7 +265,8 @@ std::string subject_of(const std::vector<Suspect>& there, const Traceback* quote
     return first.rank ? fmt::format("{} of {}", named(*quoted->remote), who(there))
                       : named(*quoted->remote);
   }
-  return first.rank ? who(there) : gpu.empty() ? "a rank" : "a rank on " + gpu;
+  const std::string other = gpu.empty() ? "a rank" : "a rank on " + gpu;
+  return first.rank ? who(there) : common_writer(there).empty() ? other : common_writer(there);
 }
 
 /// Besides the raising line: where the rank handles the exception.

@@ -57,11 +57,13 @@ std::optional<Finding> engine_waits(const model::JobModel& job) {
   finding.confidence = Confidence::kPossible;
   finding.summary =
       method.empty()
-          ? std::string("a process of vLLM waits for workers that do not read its messages; no "
-                        "line shows which worker is late")
-          : fmt::format("vLLM's engine waited for its workers in `{}` until the timeout; no line "
-                        "shows which worker hangs",
-                        method);
+          ? std::string(
+                "a process of vLLM waited for messages of its engine or its workers; no "
+                "line shows which process is late")
+          : fmt::format(
+                "vLLM's engine waited for its workers in `{}` until the timeout; no line "
+                "shows which worker hangs",
+                method);
   finding.fix =
       "Run `ddpdoctor attach PID` on the engine during the wait: it shows where each worker is. "
       "If a worker only compiles or loads, raise VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS.";

@@ -104,7 +104,8 @@ constexpr KnownException no_resources(std::string_view pattern) {
           .fix =
               "Run `ray status`: start the missing nodes, end what holds the resources, or ask for "
               "fewer (num_workers, tensor_parallel_size, placement group).",
-          .of_another = true};
+          .of_another = true,
+          .transient = true};
 }
 
 constexpr KnownException lost_pool_worker(std::string_view pattern) {

@@ -23,7 +23,8 @@ pid_t pid_at(std::string_view text) {
 
 std::string word_behind(std::string_view line, std::string_view name) {
   const std::size_t at = line.find(name);
-  const std::string_view rest = at == line.npos ? std::string_view() : line.substr(at + name.size());
+  const std::string_view rest =
+      at == line.npos ? std::string_view() : line.substr(at + name.size());
   return base::elide(base::printable(rest.substr(0, rest.find_first_of(" ,\t"))), kLongestField);
 }
 
@@ -33,7 +34,8 @@ void read_field(std::string_view line, Remote& actor) {
     actor.pid = pid_at(line.substr(5));
   } else if (line.starts_with("ip: ")) {
     actor.host = word_behind(line, "ip: ");
-  } else if (line.starts_with("name: ") || (line.starts_with("class_name: ") && actor.name.empty())) {
+  } else if (line.starts_with("name: ") ||
+             (line.starts_with("class_name: ") && actor.name.empty())) {
     actor.name = word_behind(line, "name: ");
   }
 }
