@@ -19,6 +19,7 @@
 #include "collector/detectors/evidence/nameless_dead.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/ras_silence.h"
+#include "collector/detectors/evidence/ray_actor.h"
 #include "collector/detectors/evidence/ray_memory.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_kills.h"
@@ -304,6 +305,20 @@ std::optional<Finding> given_up_by_ras(const graph::Examination& examination) {
   return finding;
 }
 
+/// "a process waited for an actor of Ray …": which one it was.
+void name_the_actor(const model::JobModel& job, Findings& told) {
+  const auto actor = told.empty() ? std::nullopt : lost_actor(job);
+  for (Finding& finding : told) {
+    if (actor && finding.summary.find(" of Ray ") != std::string::npos) {
+      finding.summary += "; it was " + named(*actor);
+      finding.details["pid"] = static_cast<std::int64_t>(actor->pid);
+      if (!actor->host.empty()) {
+        finding.details["host"] = actor->host;
+      }
+    }
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   if (const std::vector<Death> dead = deaths(examination); !dead.empty()) {
     return {killed(examination, dead)};
@@ -315,6 +330,7 @@ Findings detect(const graph::Examination& examination) {
   if (gone.empty() || torchrun_watches(examination.job)) {
     // torchrun would have ended the others: rank-exited reports it.
     Findings told = gone.empty() ? findings_from_text(examination, kKind) : Findings{};
+    name_the_actor(examination.job, told);
     if (auto killed = gone.empty() ? told_kills(examination) : std::nullopt) {
       told.push_back(std::move(*killed));
     }

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/advice_on_end.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/caught_memory.h"
 #include "collector/detectors/evidence/first_to_fail.h"
@@ -20,6 +21,7 @@
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_addresses.h"
 #include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/evidence/watchdog_errors.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/evidence/written_after.h"
 #include "collector/detectors/partings/disagreed.h"
@@ -80,8 +82,10 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
   }
   // If ranks are known, it may come from any tool that the job's script runs.
   if (!traceback.rank) {
-    return model::ranks_seen(job).empty() || every_rank_failed(job) ? Confidence::kLikely
-                                                                    : Confidence::kPossible;
+    return model::ranks_seen(job).empty() || every_rank_failed(job) ||
+                   (traceback.of_process && was_interrupted(job))
+               ? Confidence::kLikely
+               : Confidence::kPossible;
   }
   if (traceback.of_thread) {
     return examination.still() && misses_its_thread(examination, *traceback.rank)
@@ -98,14 +102,6 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
   }
   return examination.still() && left_calls_out(examination, traceback) ? Confidence::kCertain
                                                                        : Confidence::kPossible;
-}
-
-/// Another rank certainly raised earlier at another line: this exception may be a consequence.
-bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback) {
-  return std::any_of(all.begin(), all.end(), [&traceback](const Traceback& other) {
-    return other.rank != traceback.rank && other.place != traceback.place &&
-           earlier(other, traceback);
-  });
 }
 
 /// "rank 2 raised here".
@@ -176,6 +172,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
       suspect.confidence = at_most(suspect.confidence, Confidence::kLikely);
     }
     suspect.note = raised_here(traceback);
+    suspect.writer = traceback.writer;
     suspect.deed = starts_without_guard(traceback) ? kStartsUnguarded : kRaised;
     suspect.evidence = "log: " + base::elide(base::printable(traceback.exception), kLongestLine);
     out.push_back(std::move(suspect));
@@ -268,7 +265,8 @@ std::string subject_of(const std::vector<Suspect>& there, const Traceback* quote
     return first.rank ? fmt::format("{} of {}", named(*quoted->remote), who(there))
                       : named(*quoted->remote);
   }
-  return first.rank ? who(there) : gpu.empty() ? "a rank" : "a rank on " + gpu;
+  const std::string other = gpu.empty() ? "a rank" : "a rank on " + gpu;
+  return first.rank ? who(there) : common_writer(there).empty() ? other : common_writer(there);
 }
 
 /// Besides the raising line: where the rank handles the exception.
@@ -319,9 +317,8 @@ std::string_view advice(const graph::Examination& examination, const Suspect& su
   if (suspect.deed == kStartsUnguarded) {
     return kGuardFix;
   }
-  if (lacks_environment(suspect.evidence)) {
-    return "Start the program with torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT "
-           "for each process.";
+  if (const auto told = advice_by_text(suspect.evidence); !told.empty()) {
+    return told;
   }
   if (suspect.deed == kTriesAgain) {
     return "Limit the retries (raise after N attempts or after a time), and fix the error of the "
@@ -338,8 +335,10 @@ Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects = own_exceptions(examination);
   bool by_mpi = false;
   if (!any_sure(suspects)) {
-    if (Findings told = failed_in_nccl(examination.job, kKind); !told.empty()) {
-      return told;
+    for (auto* const others_told : {failed_in_nccl, told_by_watchdogs}) {
+      if (Findings told = others_told(examination.job, kKind); !told.empty()) {
+        return told;
+      }
     }
     auto others = ended_by_mpi(examination);
     by_mpi = !others.empty();

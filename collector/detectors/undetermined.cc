@@ -14,6 +14,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/behind_gpus.h"
+#include "collector/detectors/evidence/engine_waits.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/half_finished.h"
 #include "collector/detectors/evidence/nccl_words.h"
@@ -157,6 +158,9 @@ Findings felt_another_end(const graph::Examination& examination) {
   const std::vector<FeltAnEnd> felt = only_words_are_left(job) && examination.history.empty()
                                           ? felt_an_end(job)
                                           : std::vector<FeltAnEnd>{};
+  if (auto engine = felt.empty() ? std::nullopt : engine_waits(job)) {
+    return {std::move(*engine)};
+  }
   if (felt.empty()) {
     return {};
   }
@@ -327,6 +331,9 @@ Findings detect(const graph::Examination& examination) {
   }
   const bool hangs = examination.still() || (examination.job.ended && !waiting.empty());
   if (nothing_to_read(examination)) {
+    if (auto engine = engine_waits(examination.job)) {
+      return {std::move(*engine)};
+    }
     return ended_well_in_nccl(examination.job) ? Findings{} : nothing_known(examination);
   }
   if (Findings told = all_behind_their_gpus(examination); !told.empty()) {

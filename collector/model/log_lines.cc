@@ -284,7 +284,7 @@ std::optional<int> rank_of_whom(std::string_view label) {
 
 /// "[pod/trainer-0/torch] " of kubectl, "(RayTrainWorker pid=7, ip=10.0.0.1) " of Ray, "(VllmWorker
 /// rank=3 pid=7) " of vLLM.
-bool take_whom(std::string_view& text, std::optional<Rank>& rank) {
+bool take_whom(std::string_view& text, std::optional<Rank>& rank, std::string_view& whom) {
   const bool pod = text.starts_with("[pod/");
   const bool ray = text.starts_with('(');
   const std::size_t end = pod || ray ? text.substr(0, 200).find(pod ? "] " : ") ") : text.npos;
@@ -294,6 +294,7 @@ bool take_whom(std::string_view& text, std::optional<Rank>& rank) {
   }
   const auto named = ray ? rank_of_whom(text.substr(0, end)) : std::nullopt;
   rank = named ? named : rank;
+  whom = ray ? text.substr(1, end - 1) : whom;
   text.remove_prefix(end + 2);
   return true;
 }
@@ -312,7 +313,7 @@ LogLine read_log_line(std::string_view line) {
       out.rank = rank;  // torchrun's tee names the local rank, torch's own prefix the global rank:
                         // the inner prefix wins
     } else if (!(out.time && take_stream(out.text)) && !take_clock(out.text) &&
-               !take_whom(out.text, out.rank) && !take_logger(out.text)) {
+               !take_whom(out.text, out.rank, out.whom) && !take_logger(out.text)) {
       break;
     }
   }

@@ -18,6 +18,7 @@ struct LogLine {
   std::string_view text;
   std::optional<Rank> rank;
   std::optional<double> time;  // seconds since the epoch as written: the time zone is unknown
+  std::string_view whom = {};  // "EngineCore_DP0 pid=412", the innermost label of an actor
 };
 
 /// Removes, in any order: "2026-11-20T12:34:56.789Z ", "[2026-11-20 12:34:56,789] ", "[rank3]: ",

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/detectors/evidence/rendezvous_failures.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -38,6 +39,30 @@ std::string fix_for_bus_error(const model::JobModel& job) {
 }
 
 }  // namespace
+
+std::string_view advice_by_text(std::string_view exception) {
+  const auto says = [exception](std::string_view words) {
+    return exception.find(words) != exception.npos;
+  };
+  if (lacks_environment(exception)) {
+    return "Start the program with torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT "
+           "for each process.";
+  }
+  if (says("CUDA out of memory") || says("HIP out of memory") || says("torch.OutOfMemoryError") ||
+      says("torch.cuda.OutOfMemoryError")) {
+    return "Lower the memory of this GPU: a smaller batch or sequence, gradient checkpointing, or "
+           "more shards. Run `nvidia-smi`: an earlier run may still hold memory there.";
+  }
+  if (says("No space left on device")) {
+    return "Free space or inodes on that file system (`df -h`, `df -i`), or write to a different "
+           "one.";
+  }
+  if (says("device-side assert") || says("an illegal memory access")) {
+    return "Run again with CUDA_LAUNCH_BLOCKING=1: the traceback then shows the call that failed. "
+           "Check indices (labels, token ids) against the sizes they index.";
+  }
+  return {};
+}
 
 std::string advice_on_end(const model::JobModel& job, const std::optional<model::Exit>& exit) {
   const int signal = exit ? exit->signal.value_or(0) : 0;

@@ -82,4 +82,32 @@ std::optional<AnnouncedTwice> announced_twice(const model::JobModel& job) {
   return nothing ? std::nullopt : std::optional(std::move(out));
 }
 
+std::optional<AnnouncedTooFew> announced_too_few(const model::JobModel& job) {
+  AnnouncedTooFew out;
+  int world = 0;
+  bool last = false;  // no other output follows
+  for (const model::Log& log : job.logs) {
+    for (const std::string_view line : base::split(log.text, '\n')) {
+      const auto one = announcement_in(line);
+      if (all_have_started(line)) {
+        return std::nullopt;
+      }
+      if (one) {
+        world = std::max(world, one->world);
+        out.there.insert(one->rank);
+        out.line = line;
+      }
+      last = base::trim(line).empty() ? last : one.has_value();
+    }
+  }
+  for (model::Rank rank = 0; rank < world; ++rank) {
+    if (!out.there.contains(rank)) {
+      out.never.insert(rank);
+    }
+  }
+  const bool told = last && job.logs.size() == 1 && out.there.size() > 1 && out.there.contains(0) &&
+                    !out.never.empty();
+  return told ? std::optional(std::move(out)) : std::nullopt;
+}
+
 }  // namespace ddpdoctor::detectors

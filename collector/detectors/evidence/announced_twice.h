@@ -20,4 +20,13 @@ struct AnnouncedTwice {
 /// an error. Nothing if every rank of the world announced itself.
 std::optional<AnnouncedTwice> announced_twice(const model::JobModel& job);
 
+/// Ranks of the world that never announced themselves in a log that ends with the announcements of
+/// others, rank 0 among them.
+struct AnnouncedTooFew {
+  model::RankSet there;
+  model::RankSet never;
+  std::string line;
+};
+std::optional<AnnouncedTooFew> announced_too_few(const model::JobModel& job);
+
 }  // namespace ddpdoctor::detectors

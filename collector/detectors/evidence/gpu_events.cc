@@ -139,6 +139,31 @@ std::optional<GpuEvent> without_xid(std::string_view line) {
   return event;
 }
 
+/// AMD's driver ("amdgpu 0000:dd:00.0: {1}uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT)
+/// detected!") and ROCm's runtime ("HW Exception by GPU node-9 (Agent handle: 0x…) reason :GPU
+/// Hang"), which aborts the process.
+std::optional<GpuEvent> of_amd(std::string_view line) {
+  const bool kernel = has(line, "amdgpu");
+  const bool hardware = kernel && has(line, "uncorrectable hardware error");
+  const bool ring = kernel && has(line, " ring ") && has(line, " timeout");
+  const bool reset = kernel && has(line, "GPU reset begin");
+  const bool hang = has(line, "HW Exception by GPU node-");
+  const bool access = has(line, "Memory access fault by GPU node-");
+  if (!hardware && !ring && !reset && !hang && !access) {
+    return std::nullopt;
+  }
+  GpuEvent event;
+  event.speaks_of = hardware ? XidClass::kHardware
+                    : access ? XidClass::kApplication
+                             : XidClass::kDriver;
+  event.what = hardware ? "an uncorrectable hardware error"
+               : ring   ? "that a queue of commands timed out"
+               : hang   ? "a hang to ROCm"
+               : access ? "a memory access fault"
+                        : "a reset";
+  return event;
+}
+
 /// The rank of the GPU: that of the fact, or of the process that the line names.
 std::optional<model::Rank> rank_of(const model::JobModel& job, pid_t pid) {
   const model::Process* process = pid == 0 ? nullptr : model::process(job, pid);
@@ -175,6 +200,7 @@ void read_log(std::string_view log, const model::JobModel& job, std::vector<GpuE
     auto event = of_xid(line);
     event = event ? event : of_diagnostics(line);
     event = event ? event : without_xid(line);
+    event = event ? event : of_amd(line);
     event = event ? event : bus.read(line);
     if (!event || out.size() >= kMostEvents) {
       continue;

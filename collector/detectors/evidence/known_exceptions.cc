@@ -191,7 +191,8 @@ Suspect suspect_of(const Sighting& sighting, bool harmless) {
           .place = sighting.place,
           .confidence = harmless ? Confidence::kPossible : sure,
           .note = "this line raised",
-          .evidence = "log: " + base::elide(base::printable(sighting.line), kLongestLine)};
+          .evidence = "log: " + base::elide(base::printable(sighting.line), kLongestLine),
+          .writer = sighting.writer};
 }
 
 }  // namespace
@@ -227,6 +228,7 @@ std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kin
                          .rank = stream[i].rank,
                          .place = known.place_below ? user_place_below(stream, i)
                                                     : user_place_above(stream, i),
+                         .writer = named_by_label(stream[i].whom),
                          .line = std::string(base::trim(stream[i].text))});
           break;
         }
@@ -293,7 +295,9 @@ Findings findings_from_text(const graph::Examination& examination, std::string_v
   name_who_raised(raised, seen);
   const bool goes_on = !seen.empty() && output_goes_on(examination.job);
   for (const Sighting& sighting : seen) {
-    if (sighting.exception->warns && !in_trouble(examination)) {
+    const bool ended =
+        sighting.exception->transient && goes_on && !is_said(examination.job, "KeyboardInterrupt");
+    if (ended || (sighting.exception->warns && !in_trouble(examination))) {
       continue;
     }
     const bool harmless = kind == kGpuFault ? survived(examination.job)
@@ -309,7 +313,10 @@ Findings findings_from_text(const graph::Examination& examination, std::string_v
   for (auto& [fix, suspects] : by_fix) {
     for (const auto& there : by_place(std::move(suspects))) {
       Finding finding = accuse(examination, kind, there);
-      const std::string whom = finding.culprits.empty() ? unnamed(examination) : who(there);
+      const std::string writer = common_writer(there);
+      const std::string whom = !finding.culprits.empty() ? who(there)
+                               : writer.empty()          ? unnamed(examination)
+                                                         : writer;
       finding.summary = fmt::format("{} {}{}{}", whom,
                                     in_number(known[fix]->meaning, finding.culprits.size() > 1),
                                     placed(there.front().place), and_who_waits(finding));

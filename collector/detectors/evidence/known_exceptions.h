@@ -31,6 +31,8 @@ struct KnownException {
   // Raised where the end of another process is noticed: a consequence as well.
   bool of_another = false;
   bool passes = false;  // is retried: counts only if its program wrote nothing after it
+  bool transient =
+      false;  // ends by itself: counts only if the job did not go on, or was interrupted
 };
 
 std::span<const KnownException> known_exceptions();
@@ -53,6 +55,7 @@ struct Sighting {
   std::size_t number = 0;  // as LogLine
   std::optional<model::Rank> rank;
   model::CallSite place;  // the user's line in its traceback
+  std::string writer;     // as Suspect
   std::string line;
 };
 

@@ -104,7 +104,8 @@ constexpr KnownException no_resources(std::string_view pattern) {
           .fix =
               "Run `ray status`: start the missing nodes, end what holds the resources, or ask for "
               "fewer (num_workers, tensor_parallel_size, placement group).",
-          .of_another = true};
+          .of_another = true,
+          .transient = true};
 }
 
 constexpr KnownException lost_pool_worker(std::string_view pattern) {
@@ -336,6 +337,13 @@ constexpr KnownException kTable[] = {
      .said_by = kTorch,
      .meaning = "waited for ranks that never joined",
      .fix = kStart},
+    {.kind = "rendezvous-incomplete",
+     .pattern = "core engine proc(s) to start",
+     .meaning = "waits for engine processes of vLLM that have not started",
+     .fix =
+         "Start the engines of the other nodes (--data-parallel-start-rank, --headless) with the "
+         "same --data-parallel-address, and read their output.",
+     .passes = true},
     no_resources("No available node types can fulfill resource request"),
     no_resources("cannot be scheduled right now"),
     no_resources("Placement group creation timed out"),

@@ -70,8 +70,8 @@ std::optional<Finding> ended_from_outside(const graph::Examination& examination)
       finding.confidence = hangup ? Confidence::kLikely : Confidence::kPossible;
       finding.summary =
           hangup
-              ? "the launcher received SIGHUP (its terminal or SSH session closed) and ended "
-                "all ranks"
+              ? "the launcher received SIGHUP, probably because its terminal or SSH session "
+                "closed, and ended all ranks"
               : "the launcher received SIGTERM from outside (sender unknown) and ended all ranks";
       finding.evidence.push_back(
           {.rank = {},

@@ -56,6 +56,12 @@ bool is_of_forked_child(const std::vector<model::CallSite>& frames) {
          !any("multiprocessing/spawn.py") && !any("multiprocessing/forkserver.py");
 }
 
+bool is_of_started_process(const std::vector<model::CallSite>& frames) {
+  return std::any_of(frames.begin(), frames.end(), [](const model::CallSite& frame) {
+    return frame.function == "_bootstrap" && frame.file.ends_with("multiprocessing/process.py");
+  });
+}
+
 model::CallSite innermost_user(const std::vector<model::CallSite>& frames) {
   const auto own = std::find_if(frames.rbegin(), frames.rend(), [](const model::CallSite& frame) {
     return model::is_user_file(frame.file);
@@ -69,6 +75,19 @@ std::string named(const Remote& remote) {
   }
   return fmt::format("{} (pid {}{}{})", remote.name.empty() ? "a worker process" : remote.name,
                      remote.pid, remote.host.empty() ? "" : " on ", remote.host);
+}
+
+std::string named_by_label(std::string_view label) {
+  const std::size_t pid = label.find(" pid=");
+  if (pid == label.npos) {
+    return {};
+  }
+  const std::string_view name = label.substr(0, label.find_first_of(" ,"));
+  Remote out{.name = base::elide(base::printable(name), kLongestTask)};
+  const std::string_view number = label.substr(pid + 5);
+  std::from_chars(number.data(), number.data() + number.size(), out.pid);
+  out.host = base::elide(base::printable(field_behind(label, " ip=")), kLongestAddress);
+  return out.pid > 0 ? named(out) : std::string();
 }
 
 }  // namespace ddpdoctor::detectors

@@ -34,8 +34,14 @@ bool announces_quotation(std::string_view line);
 /// one imports its program again and shows so.
 bool is_of_forked_child(const std::vector<model::CallSite>& frames);
 
+/// The frames of a process that multiprocessing started in any way.
+bool is_of_started_process(const std::vector<model::CallSite>& frames);
+
 /// The user's innermost line in these frames, outermost first.
 model::CallSite innermost_user(const std::vector<model::CallSite>& frames);
+
+/// "EngineCore_DP0 (pid 412)" of "EngineCore_DP0 pid=412"; empty for an empty label.
+std::string named_by_label(std::string_view label);
 
 /// "a worker process", "Trainer.step (pid 2291 on 10.0.0.4)".
 std::string named(const Remote& remote);

@@ -188,6 +188,14 @@ Confidence unless_somebody_acts(const graph::Examination& examination, Confidenc
   return graph::an_outsider_goes_on(examination.job) ? Confidence::kPossible : confidence;
 }
 
+std::string common_writer(const std::vector<Suspect>& suspects) {
+  const std::string& first = suspects.front().writer;
+  const bool common = std::all_of(suspects.begin(), suspects.end(), [&first](const Suspect& one) {
+    return !one.rank && one.writer == first;
+  });
+  return common ? first : std::string();
+}
+
 std::string who(const std::vector<Suspect>& suspects) {
   model::RankSet ranks;
   for (const Suspect& suspect : suspects) {

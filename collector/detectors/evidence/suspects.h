@@ -22,6 +22,8 @@ struct Suspect {
   Confidence confidence = Confidence::kPossible;
   std::string note = {};      // shown next to the line: "worker 77 is here"
   std::string evidence = {};  // shown below: why the thread is suspected
+  // Without a rank: "EngineCore_DP0 (pid 412)", from the label of its lines.
+  std::string writer = {};
   // "raised": what it did, for detectors that distinguish several causes.
   std::string_view deed = {};
 };
@@ -56,6 +58,9 @@ Confidence unless_somebody_acts(const graph::Examination& examination, Confidenc
 
 /// "ranks 0 and 1 are here, in new_group"; the call only where they wait for other ranks.
 std::string is_here(const model::RankSet& ranks, const graph::Standing& standing);
+
+/// The process that wrote all of these lines, if its label is known and no rank; else empty.
+std::string common_writer(const std::vector<Suspect>& suspects);
 
 /// "rank 1", "ranks 0-1", "process 77": the subject of a finding.
 std::string who(const std::vector<Suspect>& suspects);

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/announced_twice.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/told_addresses.h"
@@ -138,6 +139,29 @@ Finding too_many(const ToldCounts& told) {
   return finding;
 }
 
+/// Lightning's ranks announce themselves before the rendezvous. A node has a log of its own.
+Findings not_announced(const model::JobModel& job) {
+  const auto few = announced_too_few(job);
+  if (!few) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = kRendezvousKind;
+  finding.confidence = Confidence::kPossible;
+  finding.waiting = few->there;
+  finding.culprits = few->never;
+  finding.summary =
+      fmt::format("{} announced themselves; {} did not, and the rendezvous waits for all",
+                  said(few->there), said(few->never));
+  finding.evidence.push_back(
+      {.rank = {}, .text = "log: " + base::elide(base::printable(base::trim(few->line)), 200)});
+  finding.fix = fmt::format(
+      "Start {}, or lower `devices` and `num_nodes`. If a different node runs them, read its "
+      "output.",
+      said(few->never));
+  return {std::move(finding)};
+}
+
 bool barrier_completed(const model::JobModel& job) {
   return std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
     return log.text.find("Completed store-based barrier") != std::string::npos;
@@ -160,6 +184,9 @@ Findings rendezvous_told_by_logs(const graph::Examination& examination) {
     const bool over = barrier_completed(examination.job) || output_goes_on(examination.job) ||
                       outlived(examination, std::nullopt);
     return over ? Findings{} : Findings{too_many(told)};
+  }
+  if (findings.empty() && examination.standings.empty()) {
+    return not_announced(examination.job);
   }
   if (findings.empty() || (!told.gave_up && barrier_completed(examination.job))) {
     return {};

@@ -253,8 +253,10 @@ void Reader::end(std::size_t i, std::string_view exception) {
                  .ignored = open.ignored,
                  .of_launcher = is_of_launcher(open.frames),
                  .remote = open.remote,
+                 .of_process = is_of_started_process(open.frames),
                  .of_cleanup = is_of_cleanup(open.frames),
                  .goes_first = awaited_context(open.frames),
+                 .writer = named_by_label(line.whom),
                  .source = std::string(open.source)};
   told.raiser = open.frames.empty() ? model::CallSite{} : open.frames.back();
   const auto of_checkpoint = failed_rank_of_checkpoint(exception);

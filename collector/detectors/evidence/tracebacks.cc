@@ -17,6 +17,7 @@
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
+#include "collector/model/told_by_logs.h"
 #include "collector/program/questions/blocks.h"
 
 namespace ddpdoctor::detectors {
@@ -112,7 +113,8 @@ std::vector<LogStream> log_streams(const model::JobModel& job) {
                         .rank = told.rank ? told.rank : log.rank,
                         .time = told.time ? told.time : before,
                         .log = static_cast<std::size_t>(&log - job.logs.data()),
-                        .number = ++number});
+                        .number = ++number,
+                        .whom = told.whom});
     }
     for (auto& [rank, lines] : by_rank) {
       out.push_back(std::move(lines));
@@ -240,8 +242,7 @@ namespace {
 /// The process at the other end of a pipe of multiprocessing has ended.
 bool lost_its_pipe(const Traceback& traceback) {
   return traceback.raiser.file.ends_with("multiprocessing/connection.py") &&
-         (traceback.exception.starts_with("EOFError") ||
-          traceback.exception.starts_with("ConnectionRefusedError"));
+         traceback.exception.starts_with("EOFError");
 }
 
 }  // namespace
@@ -284,6 +285,21 @@ void drop_echoes(std::vector<Traceback>& all) {
   });
   std::erase_if(all, [&](const Traceback& one) {
     return failed_while_cleaning_up(told, one) || (said && refers_to_another(one));
+  });
+}
+
+bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback) {
+  return std::any_of(all.begin(), all.end(), [&traceback](const Traceback& other) {
+    return other.rank != traceback.rank && other.place != traceback.place &&
+           earlier(other, traceback);
+  });
+}
+
+bool was_interrupted(const model::JobModel& job) {
+  const auto all = processes(job);
+  return !all.empty() && std::all_of(all.begin(), all.end(), [](const model::Process* process) {
+    return !process->threads.empty() &&
+           process->threads.front().capture.ends_with(model::kOfInterrupt);
   });
 }
 

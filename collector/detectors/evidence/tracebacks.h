@@ -20,6 +20,7 @@ struct LogLine {
   std::optional<double> time;  // of this line, or of the last earlier line with a time
   std::size_t log = 0;         // index in JobModel::logs
   std::size_t number = 0;      // line of the log, from 1
+  std::string_view whom = {};  // as model::LogLine
 };
 
 /// The lines of one rank, or of one log in which ranks cannot be distinguished.
@@ -49,10 +50,12 @@ struct Traceback {
   bool ignored = false;            // raised in __del__ or atexit: Python continued
   bool of_launcher = false;        // raised by the launcher, after one of its ranks had failed
   std::optional<Remote> remote{};  // raised in that process; `place` is a line that it ran
+  bool of_process = false;         // raised in a process that multiprocessing started
   bool of_cleanup = false;         // raised below a library's shutdown() or close()
   // The context manager that one rank enters first, at whose entry this one waited: HF's
   // main_process_first, accelerate's _goes_first, ultralytics' torch_distributed_zero_first.
   std::string goes_first{};
+  std::string writer{};      // "EngineCore_DP0 (pid 412)", from the label of its lines
   model::CallSite raiser{};  // the innermost frame, the user's or a library's
   std::string source{};      // its source line
 };
@@ -79,6 +82,12 @@ std::vector<Traceback> tracebacks(const model::JobModel& job);
 
 /// True if `a` was certainly written before `b`: by their times, or by their lines in one log.
 bool earlier(const Traceback& a, const Traceback& b);
+
+/// All stacks that are known are of Ctrl-C: their processes waited until a person ended them.
+bool was_interrupted(const model::JobModel& job);
+
+/// Another rank certainly raised earlier at another line: this exception may be a consequence.
+bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback);
 
 /// Removes those that follow from another one in the list: a library ended something after a
 /// failure, and that failed, too; or the message only says that the cause is printed above.

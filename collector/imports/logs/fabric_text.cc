@@ -298,12 +298,21 @@ KernelLine kernel_line(std::string_view line) {
 }
 
 bool is_kernel_line(std::string_view line) {
-  constexpr std::array<std::string_view, 14> kWords = {
-      "NVRM: ",           "nvidia-nvswitch",       "ut of memory: Kill",
-      "oom-kill:",        "oom_reaper: ",          "AER: ",
-      "PCIe Bus Error: ", "blocked for more than", "DMAR: ",
-      "AMD-Vi: ",         "soft lockup",           "Killed process ",
-      " segfault at ",    " not responding, "};
+  constexpr std::array<std::string_view, 15> kWords = {"amdgpu 0000:",
+                                                       "NVRM: ",
+                                                       "nvidia-nvswitch",
+                                                       "ut of memory: Kill",
+                                                       "oom-kill:",
+                                                       "oom_reaper: ",
+                                                       "AER: ",
+                                                       "PCIe Bus Error: ",
+                                                       "blocked for more than",
+                                                       "DMAR: ",
+                                                       "AMD-Vi: ",
+                                                       "soft lockup",
+                                                       "Killed process ",
+                                                       " segfault at ",
+                                                       " not responding, "};
   const std::string_view text = kernel_line(line).text;
   return line.starts_with("NVRM: ") || of_kernel(text).has_value() ||
          std::any_of(kWords.begin(), kWords.end(),

@@ -349,6 +349,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     job.coverage.observed.push_back(fmt::format("{}{}", model::kReadAsLog, path));
     job.logs.push_back({.rank = rank, .text = model::without_secrets(shortened(std::move(rest)))});
   }
+  settle_watchdog_aborts(job);
   // Otherwise a rank that only writes to the log may also have made that call.
   if (told != Told::kMismatch) {
     settle_timed_out(raised, job);

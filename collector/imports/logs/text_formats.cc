@@ -194,7 +194,8 @@ bool is_log(std::string_view head, std::string_view path) {
 
 bool tells_of_trouble(std::string_view text) {
   const std::string_view begin = base::trim(text.substr(0, 4096));
-  const bool document = begin.starts_with('{') || begin.starts_with("[{") ||
+  const bool printed = begin.starts_with("{'");  // a dict that a Python program prints
+  const bool document = (begin.starts_with('{') && !printed) || begin.starts_with("[{") ||
                         begin.starts_with('<') || begin.starts_with("%PDF");
   const auto lines = base::split(text, '\n');
   return !document && printable(text) &&

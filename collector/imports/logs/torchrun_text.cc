@@ -239,6 +239,33 @@ std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobMode
   return std::move(failures.ended);
 }
 
+void settle_watchdog_aborts(model::JobModel& job) {
+  model::RankSet watched;
+  for (const model::Fact& fact : job.facts) {
+    const bool told = fact.kind == "watchdog-timeout" || fact.kind == "watchdog-stuck";
+    watched = told && fact.rank ? watched.united({*fact.rank}) : watched;
+  }
+  for (const model::CollectiveCall& call : job.collectives) {
+    watched = call.state == model::CallState::kStarted ? watched.united({call.rank}) : watched;
+  }
+  if (watched.empty() || job.observations.empty()) {
+    return;
+  }
+  for (model::Process& process : job.observations.back().processes) {
+    const bool aborted = process.exit && process.exit->signal == SIGABRT;
+    if (aborted && !process.rank && watched.size() == 1) {
+      process.rank = watched.front();
+    }
+    if (aborted && process.rank && watched.contains(*process.rank) && process.ppid >= 0) {
+      process.exit.reset();
+      process.state = 'S';
+      for (model::Thread& thread : process.threads) {
+        thread.state = thread.state == 'X' ? 'S' : thread.state;
+      }
+    }
+  }
+}
+
 std::optional<model::Rank> sole_rank_of_agent(std::string_view log, model::JobModel& job) {
   constexpr std::string_view kRanks = "global_ranks=[";
   std::optional<std::string_view> ranks;

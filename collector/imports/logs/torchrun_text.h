@@ -20,6 +20,10 @@ std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobMode
 /// started several, or another attempt got a different rank. Adds a fact agent-ranks.
 std::optional<model::Rank> sole_rank_of_agent(std::string_view log, model::JobModel& job);
 
+/// A crash report without a rank belongs to the one rank whose watchdog ended it, and its SIGABRT
+/// shows only that the rank waited.
+void settle_watchdog_aborts(model::JobModel& job);
+
 /// A rank that has ended, without further data.
 model::Process failed_rank();
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/engine_waits.h"
+
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/evidence/nccl_words.h"
+#include "collector/model/log_lines.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kLongestLine = 200;
+
+/// "sample_tokens" of "RPC call to sample_tokens timed out"; empty for other lines.
+std::string_view method_in(std::string_view line) {
+  constexpr std::string_view kCall = "RPC call to ";
+  const std::size_t at = line.find(kCall);
+  const std::size_t end = at == line.npos ? at : line.find(" timed out", at);
+  return end == line.npos ? std::string_view()
+                          : line.substr(at + kCall.size(), end - at - kCall.size());
+}
+
+bool says_no_block(std::string_view line) {
+  return line.find("No available shared memory broadcast block found in ") != line.npos;
+}
+
+}  // namespace
+
+std::optional<Finding> engine_waits(const model::JobModel& job) {
+  std::string method;
+  Finding finding;
+  int blocks = 0;
+  for (const model::Log& log : job.logs) {
+    for (const std::string_view raw : base::split(log.text, '\n')) {
+      const std::string_view line = model::read_log_line(raw.substr(0, 65'536)).text;
+      const std::string_view called = method_in(line);
+      const bool first = (!called.empty() && method.empty() && line.find('{') == line.npos) ||
+                         (says_no_block(line) && ++blocks == 1);
+      method = called.empty() || !method.empty() || line.find('{') != line.npos
+                   ? method
+                   : base::elide(base::printable(called), 64);
+      if (first) {
+        finding.evidence.push_back(
+            {.rank = {},
+             .text = "log: " + base::elide(base::printable(base::trim(line)), kLongestLine)});
+      }
+    }
+  }
+  if (method.empty() && (blocks == 0 || output_goes_on(job))) {
+    return std::nullopt;
+  }
+  finding.kind = "undetermined";
+  finding.confidence = Confidence::kPossible;
+  finding.summary =
+      method.empty()
+          ? std::string(
+                "a process of vLLM waited for messages of its engine or its workers; no "
+                "line shows which process is late")
+          : fmt::format(
+                "vLLM's engine waited for its workers in `{}` until the timeout; no line "
+                "shows which worker hangs",
+                method);
+  finding.fix =
+      "Run `ddpdoctor attach PID` on the engine during the wait: it shows where each worker is. "
+      "If a worker only compiles or loads, raise VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS.";
+  return finding;
+}
+
+}  // namespace ddpdoctor::detectors

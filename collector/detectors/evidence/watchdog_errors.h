@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA errors that the NCCL watchdog of a rank was the first to notice: the rank prints no
+// traceback.
+#pragma once
+
+#include <string_view>
+
+#include "collector/detectors/finding.h"
+#include "collector/graph/examination.h"
+
+namespace ddpdoctor::detectors {
+
+/// "[PG ID 0 PG GUID 0(default_pg) Rank 1] Process group watchdog thread terminated with exception:
+/// CUDA error: an illegal memory access was encountered".
+Findings told_by_watchdogs(const model::JobModel& job, std::string_view kind);
+
+}  // namespace ddpdoctor::detectors
