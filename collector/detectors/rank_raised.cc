@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/advice_on_end.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/caught_memory.h"
 #include "collector/detectors/evidence/first_to_fail.h"
@@ -72,7 +73,8 @@ bool every_rank_failed(const model::JobModel& job) {
 Confidence sureness(const graph::Examination& examination, const Traceback& traceback, bool last) {
   const model::JobModel& job = examination.job;
   const bool moving = job.progress == model::Progress::kMoving;
-  if (moving || traceback.ignored || !last) {
+  const bool explained = is_of_nccl(traceback.exception) && nccl_tells_why(job);
+  if (moving || traceback.ignored || !last || explained) {
     return Confidence::kPossible;
   }
   if (!traceback.rank && wrote_on(job, traceback)) {
@@ -319,9 +321,8 @@ std::string_view advice(const graph::Examination& examination, const Suspect& su
   if (suspect.deed == kStartsUnguarded) {
     return kGuardFix;
   }
-  if (lacks_environment(suspect.evidence)) {
-    return "Start the program with torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT "
-           "for each process.";
+  if (const auto of_message = advice_on_message(suspect.evidence); !of_message.empty()) {
+    return of_message;
   }
   if (suspect.deed == kTriesAgain) {
     return "Limit the retries (raise after N attempts or after a time), and fix the error of the "

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "collector/detectors/evidence/ended_outside.h"
+#include "collector/detectors/evidence/rendezvous_failures.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -41,6 +43,10 @@ std::string fix_for_bus_error(const model::JobModel& job) {
 
 std::string advice_on_end(const model::JobModel& job, const std::optional<model::Exit>& exit) {
   const int signal = exit ? exit->signal.value_or(0) : 0;
+  const auto limit = signal == 9 ? told_memory_limit(job) : std::nullopt;
+  if (limit) {
+    return limit->fix;
+  }
   if (signal == 9) {
     return "Run `dmesg` and check the memory limit of the container: the out-of-memory killer or a "
            "person sent SIGKILL. Lower the memory of this rank. Start ranks with torchrun, which "
@@ -55,6 +61,19 @@ std::string advice_on_end(const model::JobModel& job, const std::optional<model:
   }
   return "Check the log of this rank and `dmesg` for why it exited; start ranks with torchrun, "
          "which ends the others when one dies.";
+}
+
+std::string_view advice_on_message(std::string_view exception) {
+  if (exception.find("No space left on device") != exception.npos ||
+      exception.find("Disk quota exceeded") != exception.npos) {
+    return "Free space on the file system of that file, or set TMPDIR (or the output folder) to a "
+           "larger one.";
+  }
+  return lacks_environment(exception) ? std::string_view(
+                                            "Start the program with torchrun, or set "
+                                            "RANK, WORLD_SIZE, MASTER_ADDR and "
+                                            "MASTER_PORT for each process.")
+                                      : std::string_view();
 }
 
 }  // namespace ddpdoctor::detectors
