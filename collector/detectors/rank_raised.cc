@@ -73,8 +73,7 @@ bool every_rank_failed(const model::JobModel& job) {
 Confidence sureness(const graph::Examination& examination, const Traceback& traceback, bool last) {
   const model::JobModel& job = examination.job;
   const bool moving = job.progress == model::Progress::kMoving;
-  const bool explained = is_of_nccl(traceback.exception) && nccl_tells_why(job);
-  if (moving || traceback.ignored || !last || explained) {
+  if (moving || traceback.ignored || !last || nccl_explains(job, traceback.exception)) {
     return Confidence::kPossible;
   }
   if (!traceback.rank && wrote_on(job, traceback)) {

@@ -41,6 +41,34 @@ std::string hosts_said(const std::set<std::string>& hosts) {
   return fmt::format("hosts {}", fmt::join(hosts, " and "));
 }
 
+bool is_of_nccl(std::string_view exception) {
+  constexpr std::array<std::string_view, 6> kErrors = {"NCCL error",
+                                                       "NCCL Error",
+                                                       "ncclSystemError",
+                                                       "ncclCommInitRank failed",
+                                                       "unhandled system error",
+                                                       "ncclInternalError"};
+  return std::any_of(kErrors.begin(), kErrors.end(), [exception](std::string_view error) {
+    return exception.find(error) != exception.npos;
+  });
+}
+
+bool nccl_tells_why(const model::JobModel& job) {
+  constexpr std::array<std::string_view, 4> kKinds = {"shm-exhausted", "nccl-unreachable",
+                                                      "environment-differs", "wrong-device"};
+  return std::any_of(kKinds.begin(), kKinds.end(), [&job](std::string_view kind) {
+    const auto seen = sightings(job, kind);
+    return std::any_of(seen.begin(), seen.end(), [&job](const Sighting& sighting) {
+      const KnownException& known = *sighting.exception;
+      return !known.common && !known.passes && !known.warns &&
+             (known.because.empty() ||
+              std::any_of(job.logs.begin(), job.logs.end(), [&known](const model::Log& log) {
+                return log.text.find(known.because) != std::string::npos;
+              }));
+    });
+  });
+}
+
 }  // namespace
 
 bool output_goes_on(const model::JobModel& job) {
@@ -77,32 +105,8 @@ bool ended_well_in_nccl(const model::JobModel& job) {
          });
 }
 
-bool is_of_nccl(std::string_view exception) {
-  constexpr std::array<std::string_view, 6> kErrors = {"NCCL error",
-                                                       "NCCL Error",
-                                                       "ncclSystemError",
-                                                       "ncclCommInitRank failed",
-                                                       "unhandled system error",
-                                                       "ncclInternalError"};
-  return std::any_of(kErrors.begin(), kErrors.end(), [exception](std::string_view error) {
-    return exception.find(error) != exception.npos;
-  });
-}
-
-bool nccl_tells_why(const model::JobModel& job) {
-  constexpr std::array<std::string_view, 4> kKinds = {"shm-exhausted", "nccl-unreachable",
-                                                      "environment-differs", "wrong-device"};
-  return std::any_of(kKinds.begin(), kKinds.end(), [&job](std::string_view kind) {
-    const auto seen = sightings(job, kind);
-    return std::any_of(seen.begin(), seen.end(), [&job](const Sighting& sighting) {
-      const KnownException& known = *sighting.exception;
-      return !known.common && !known.passes && !known.warns &&
-             (known.because.empty() ||
-              std::any_of(job.logs.begin(), job.logs.end(), [&known](const model::Log& log) {
-                return log.text.find(known.because) != std::string::npos;
-              }));
-    });
-  });
+bool nccl_explains(const model::JobModel& job, std::string_view exception) {
+  return is_of_nccl(exception) && nccl_tells_why(job);
 }
 
 Findings failed_in_nccl(const model::JobModel& job, std::string_view kind) {

@@ -34,11 +34,9 @@ bool output_goes_on(const model::JobModel& job);
 /// Every GPU of NCCL's log destroyed its communicators, and no line reports trouble.
 bool ended_well_in_nccl(const model::JobModel& job);
 
-/// An exception with one of NCCL's general errors ("unhandled system error").
-bool is_of_nccl(std::string_view exception);
-
-/// A warning of NCCL in a log tells the cause of such an error: a detector of its own reports it.
-bool nccl_tells_why(const model::JobModel& job);
+/// The exception has one of NCCL's general errors ("unhandled system error"), and a warning of NCCL
+/// in a log tells the cause: a detector of its own reports it.
+bool nccl_explains(const model::JobModel& job, std::string_view exception);
 
 /// No facts are known, or only the addresses that a healthy log has as well.
 bool has_only_addresses(const model::JobModel& job);
