@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/ended_outside.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
@@ -159,6 +160,24 @@ std::string fix_for(const model::Exit& exit) {
                "native code crashed.";
 }
 
+/// A scheduler reports that it enforced a memory limit: that is what killed the worker.
+void name_memory_limit(const model::JobModel& job, Findings& told) {
+  const auto limit = told.empty() ? std::nullopt : told_memory_limit(job);
+  for (Finding& one : told) {
+    const bool killed =
+        std::any_of(one.evidence.begin(), one.evidence.end(), [](const Evidence& evidence) {
+          return evidence.text.find("killed by signal: Killed") != std::string::npos;
+        });
+    if (limit && killed) {
+      const std::string pid = pid_in(one);
+      one.summary += fmt::format(": {}{} was reached", pid.empty() ? "" : "worker " + pid + ", ",
+                                 limit->whose);
+      one.fix = limit->fix;
+      one.evidence.push_back({.rank = {}, .text = "log: " + limit->line});
+    }
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   for (const model::Process* process : processes(examination.job)) {
@@ -172,6 +191,7 @@ Findings detect(const graph::Examination& examination) {
     const auto all = told.empty() ? std::vector<Traceback>{} : tracebacks(examination.job);
     const auto erased =
         std::erase_if(told, [&all](const Finding& one) { return failed_to_start(all, one); });
+    name_memory_limit(examination.job, told);
     return told.empty() && erased == 0 ? lost_connections(examination) : told;
   }
   Findings findings;

@@ -11,6 +11,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/advice_on_end.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/ended_outside.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/gloo_words.h"
 #include "collector/detectors/evidence/known_exceptions.h"
@@ -339,6 +340,10 @@ Findings detect(const graph::Examination& examination) {
     }
     if (auto ended =
             told.empty() && gone.empty() ? ended_from_outside(examination) : std::nullopt) {
+      told.push_back(std::move(*ended));
+    }
+    if (auto ended =
+            gone.empty() && told.empty() ? ended_from_outside(examination) : std::nullopt) {
       told.push_back(std::move(*ended));
     }
     return told;

@@ -14,6 +14,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/group_numbers.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_addresses.h"
 #include "collector/detectors/evidence/wording.h"
@@ -271,6 +272,9 @@ Findings told_by_logs(const graph::Examination& examination) {
 }
 
 Findings detect(const graph::Examination& examination) {
+  if (Findings told = findings_from_text(examination, kKind); !told.empty()) {
+    return without_culprits(std::move(told));
+  }
   const auto still = stuck(examination);
   if (!still) {
     return {};

@@ -17,6 +17,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/kernel_waits.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
@@ -264,6 +265,11 @@ Confidence confidence_in(const graph::Examination& examination, const model::Fac
   return sources.size() > 1 ? Confidence::kCertain : Confidence::kLikely;
 }
 
+/// Messages of NCCL and CUDA about NVLink: the rank that prints them is not at fault.
+Findings told_by_libraries(const graph::Examination& examination) {
+  return without_culprits(findings_from_text(examination, kKind));
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<const model::Fact*> events;
   for (const model::Fact* fact : model::facts(examination.job, "fabric-event")) {
@@ -272,7 +278,8 @@ Findings detect(const graph::Examination& examination) {
     }
   }
   if (events.empty()) {
-    return findings_of_kernel_waits(examination, kKind, KernelPart::kFabric);
+    Findings told = findings_of_kernel_waits(examination, kKind, KernelPart::kFabric);
+    return told.empty() ? told_by_libraries(examination) : told;
   }
   const auto weaker = [](const model::Fact* a, const model::Fact* b) {
     return sort_of(*a) > sort_of(*b);

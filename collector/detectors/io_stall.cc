@@ -10,6 +10,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/kernel_waits.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -329,6 +330,9 @@ Findings detect(const graph::Examination& examination) {
   }
   if (findings.empty()) {
     findings = findings_of_kernel_waits(examination, kKind, KernelPart::kFiles);
+  }
+  if (findings.empty()) {
+    findings = without_culprits(findings_from_text(examination, kKind));
   }
   return findings;
 }

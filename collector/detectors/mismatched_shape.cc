@@ -290,6 +290,9 @@ Findings detect(const graph::Examination& examination) {
       findings.push_back(std::move(*sums));
     }
   }
+  if (findings.empty()) {
+    findings = without_culprits(findings_from_text(examination, "mismatched-shape"));
+  }
   if (findings.empty() && examination.history.empty()) {
     auto finding = from_stacks(examination);
     finding = finding ? std::move(finding) : from_words(examination);

@@ -12,6 +12,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/gloo_address.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/mpi_network.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/wording.h"
 
@@ -95,6 +96,9 @@ Findings detect(const graph::Examination& examination) {
       tell_address(*bad, finding);
     }
   }
+  for (Finding& finding : unreachable_in_mpi(examination, kKind)) {
+    findings.push_back(std::move(finding));
+  }
   if (const auto gloo = gloo_loopback(examination.job)) {
     findings.push_back(of_gloo(*gloo));
   }
@@ -106,18 +110,19 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector detector;
 const Detector detector{
     .kind = kKind,
-    .title = "NCCL or gloo finds no network interface or cannot connect",
+    .title = "NCCL, gloo or MPI finds no network interface or cannot connect",
     .explanation =
         R"(What you see: the first collective, or ncclCommInitRank, fails or waits; the log has "no socket interface found", "with family 59936 is
 neither AF_INET(2) nor …", "Connect to … failed : No route to host", "exceeded retries". Or init_process_group or new_group fails with
-"Gloo connectFullMesh failed with … remote=[127.0.0.1]".
+"Gloo connectFullMesh failed with … remote=[127.0.0.1]". Or Open MPI prints "connect() to 172.17.0.1 failed".
 
 Why: NCCL_SOCKET_IFNAME names an interface that some node does not have, or NCCL chose one that other nodes cannot reach (docker, a
 bridge, a link-local address), or a firewall drops NCCL's ports. Connections to a rank that has exited fail in the same way. gloo uses
 the address to which the host's own name resolves; if that is 127.0.0.1 or 127.0.1.1, other hosts cannot connect.
 
 How ddpdoctor knows: from the messages of NCCL's socket and bootstrap code, and the interfaces that its INFO lines name: the loopback,
-or one address on two hosts, reaches no other host. gloo's messages count only if the job has several hosts.
+or one address on two hosts, reaches no other host. gloo's messages count only if the job has several hosts. Of MPI, an address of a
+bridge (docker0) or a missing route is likely; an ended process refuses connections as well.
 
 Fix: name an interface that every node has and that reaches the other nodes.
     $ ip -brief address

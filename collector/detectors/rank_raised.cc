@@ -74,7 +74,7 @@ bool every_rank_failed(const model::JobModel& job) {
 Confidence sureness(const graph::Examination& examination, const Traceback& traceback, bool last) {
   const model::JobModel& job = examination.job;
   const bool moving = job.progress == model::Progress::kMoving;
-  if (moving || traceback.ignored || !last) {
+  if (moving || traceback.ignored || !last || nccl_explains(job, traceback.exception)) {
     return Confidence::kPossible;
   }
   if (!traceback.rank && wrote_on(job, traceback)) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/detectors/evidence/ended_outside.h"
 #include "collector/detectors/evidence/rendezvous_failures.h"
 #include "collector/model/questions.h"
 
@@ -53,9 +54,9 @@ std::string_view advice_by_text(std::string_view exception) {
     return "Lower the memory of this GPU: a smaller batch or sequence, gradient checkpointing, or "
            "more shards. Run `nvidia-smi`: an earlier run may still hold memory there.";
   }
-  if (says("No space left on device")) {
+  if (says("No space left on device") || says("Disk quota exceeded")) {
     return "Free space or inodes on that file system (`df -h`, `df -i`), or write to a different "
-           "one.";
+           "one: TMPDIR for temporary files.";
   }
   if (says("device-side assert") || says("an illegal memory access")) {
     return "Run again with CUDA_LAUNCH_BLOCKING=1: the traceback then shows the call that failed. "
@@ -66,6 +67,10 @@ std::string_view advice_by_text(std::string_view exception) {
 
 std::string advice_on_end(const model::JobModel& job, const std::optional<model::Exit>& exit) {
   const int signal = exit ? exit->signal.value_or(0) : 0;
+  const auto limit = signal == 9 ? told_memory_limit(job) : std::nullopt;
+  if (limit) {
+    return limit->fix;
+  }
   if (signal == 9) {
     return "Run `dmesg` and check the memory limit of the container: the out-of-memory killer or a "
            "person sent SIGKILL. Lower the memory of this rank. Start ranks with torchrun, which "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fixes for a rank that ended, by the signal that ended it.
+// Fixes for a rank that ended, by the signal or the exception that ended it.
 #pragma once
 
 #include <optional>

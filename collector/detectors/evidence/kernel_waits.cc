@@ -149,9 +149,11 @@ std::vector<KernelWait> kernel_waits(const model::JobModel& job) {
     }
     wait->process = wait->pid == 0 ? nullptr : model::process(job, wait->pid);
     wait->uninterruptible = sleeps_uninterruptibly(job, *fact);
+    wait->stays = fact->number("blocked_seconds").has_value();  // it did not run during that time
     const auto before = of_process.find(wait->pid);
     if (before != of_process.end() && wait->pid != 0) {
-      wait->stays = before->second.second->list("functions") == fact->list("functions");
+      wait->stays =
+          wait->stays || before->second.second->list("functions") == fact->list("functions");
     }
     of_process.insert_or_assign(wait->pid, std::pair(std::move(*wait), fact));
   }

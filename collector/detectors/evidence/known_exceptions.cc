@@ -119,6 +119,11 @@ bool matches_with_next(const KnownException& known, const LogStream& stream, std
 
 /// The source line of a traceback's frame: code that may print the message, not the message.
 bool is_source_line(const LogStream& stream, std::size_t index) {
+  const std::size_t raise = stream[index].text.find("raise ");
+  if (raise != std::string_view::npos &&
+      stream[index].text.find("('", raise) != std::string_view::npos) {
+    return true;  // IPython shows the lines around it with their numbers
+  }
   return index > 0 && traceback_place(stream[index - 1].text) &&
          indentation(stream[index].text) > indentation(stream[index - 1].text);
 }
@@ -285,6 +290,14 @@ void name_who_raised(const std::vector<Traceback>& raised, std::vector<Sighting>
 }
 
 }  // namespace
+
+Findings without_culprits(Findings findings) {
+  for (Finding& finding : findings) {
+    finding.waiting = finding.waiting.united(finding.culprits);
+    finding.culprits = {};
+  }
+  return findings;
+}
 
 Findings findings_from_text(const graph::Examination& examination, std::string_view kind) {
   std::map<std::string_view, std::vector<Suspect>> by_fix;

@@ -65,4 +65,7 @@ std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kin
 /// origins.h then weighs it.
 Findings findings_from_text(const graph::Examination& examination, std::string_view kind);
 
+/// The same findings, for messages of a rank that is not at fault: it waits.
+Findings without_culprits(Findings findings);
+
 }  // namespace ddpdoctor::detectors

@@ -2,6 +2,7 @@
 #include "collector/detectors/evidence/nccl_words.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
@@ -37,6 +39,34 @@ std::string hosts_said(const std::set<std::string>& hosts) {
     return fmt::format("{} hosts", hosts.size());
   }
   return fmt::format("hosts {}", fmt::join(hosts, " and "));
+}
+
+bool is_of_nccl(std::string_view exception) {
+  constexpr std::array<std::string_view, 6> kErrors = {"NCCL error",
+                                                       "NCCL Error",
+                                                       "ncclSystemError",
+                                                       "ncclCommInitRank failed",
+                                                       "unhandled system error",
+                                                       "ncclInternalError"};
+  return std::any_of(kErrors.begin(), kErrors.end(), [exception](std::string_view error) {
+    return exception.find(error) != exception.npos;
+  });
+}
+
+bool nccl_tells_why(const model::JobModel& job) {
+  constexpr std::array<std::string_view, 4> kKinds = {"shm-exhausted", "nccl-unreachable",
+                                                      "environment-differs", "wrong-device"};
+  return std::any_of(kKinds.begin(), kKinds.end(), [&job](std::string_view kind) {
+    const auto seen = sightings(job, kind);
+    return std::any_of(seen.begin(), seen.end(), [&job](const Sighting& sighting) {
+      const KnownException& known = *sighting.exception;
+      return !known.common && !known.passes && !known.warns &&
+             (known.because.empty() ||
+              std::any_of(job.logs.begin(), job.logs.end(), [&known](const model::Log& log) {
+                return log.text.find(known.because) != std::string::npos;
+              }));
+    });
+  });
 }
 
 }  // namespace
@@ -73,6 +103,10 @@ bool ended_well_in_nccl(const model::JobModel& job) {
              return !line.starts_with('#') && model::tells_trouble(line);  // a column of nccl-tests
            });
          });
+}
+
+bool nccl_explains(const model::JobModel& job, std::string_view exception) {
+  return is_of_nccl(exception) && nccl_tells_why(job);
 }
 
 Findings failed_in_nccl(const model::JobModel& job, std::string_view kind) {

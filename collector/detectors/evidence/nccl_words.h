@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collector/detectors/finding.h"
@@ -32,6 +33,10 @@ bool output_goes_on(const model::JobModel& job);
 
 /// Every GPU of NCCL's log destroyed its communicators, and no line reports trouble.
 bool ended_well_in_nccl(const model::JobModel& job);
+
+/// The exception has one of NCCL's general errors ("unhandled system error"), and a warning of NCCL
+/// in a log tells the cause: a detector of its own reports it.
+bool nccl_explains(const model::JobModel& job, std::string_view exception);
 
 /// No facts are known, or only the addresses that a healthy log has as well.
 bool has_only_addresses(const model::JobModel& job);

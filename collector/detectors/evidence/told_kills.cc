@@ -2,6 +2,7 @@
 #include "collector/detectors/evidence/told_kills.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <string>
@@ -42,15 +43,51 @@ pid_t pid_in(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::max(pid, 0) : 0;
 }
 
-/// "Memory cgroup out of memory: Killed process 4105 (sglang::schedul) total-vm:…".
+/// "oom-kill:constraint=CONSTRAINT_MEMCG,…,task=python,pid=4105,uid=0"; of the kubelet: "System OOM
+/// encountered, victim process: python, pid: 4105".
+std::optional<Kill> victim_in(std::string_view line) {
+  constexpr std::array<std::array<std::string_view, 3>, 2> kForms = {
+      {{"oom-kill:", ",task=", ",pid="},
+       {"System OOM encountered", "victim process: ", ", pid: "}}};
+  for (const auto& [begin, task, number] : kForms) {
+    const std::size_t at = line.find(begin);
+    const std::size_t name = at == line.npos ? at : line.find(task, at);
+    const std::size_t pid = name == line.npos ? name : line.find(number, name);
+    if (pid == line.npos) {
+      continue;
+    }
+    const std::string_view rest = line.substr(pid + number.size());
+    Kill kill{.pid = pid_in(rest.substr(0, rest.find_first_not_of("0123456789"))),
+              .name = base::printable(line.substr(name + task.size(), pid - name - task.size())),
+              .line = told_line(line)};
+    return kill.pid > 0 ? std::optional(std::move(kill)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// "Memory cgroup out of memory: Killed process 4105 (sglang::schedul) total-vm:…"; before Linux 5
+/// "Out of memory: Kill process 4105 (python) score 912 or sacrifice child" and, alone, "Killed
+/// process 4105 (python) total-vm:…".
 std::optional<Kill> kill_in(std::string_view line) {
-  const std::size_t at = line.find(kKilled);
+  std::string_view mark = kKilled;
+  std::size_t at = line.find(mark);
+  if (at == line.npos) {
+    mark = "ut of memory: Kill process ";
+    at = line.find(mark);
+  }
+  if (at == line.npos && line.find("total-vm:") != line.npos) {
+    mark = "Killed process ";
+    at = line.find(mark);
+  }
+  if (at == line.npos) {
+    return victim_in(line);
+  }
   const std::size_t open = at == line.npos ? at : line.find(" (", at);
   const std::size_t close = open == line.npos ? open : line.find(')', open);
   if (close == line.npos) {
     return std::nullopt;
   }
-  const std::string_view number = line.substr(at + kKilled.size(), open - at - kKilled.size());
+  const std::string_view number = line.substr(at + mark.size(), open - at - mark.size());
   const pid_t pid = pid_in(number);
   return pid > 0
              ? std::optional(Kill{.pid = pid,
@@ -110,7 +147,7 @@ bool speaks_of(std::string_view text, std::string_view word) {
     const std::string_view line = text.substr(begin, text.find('\n', at) - begin);
     if ((at == 0 || !base::is_word(text[at - 1])) &&
         (end == text.size() || !base::is_word(text[end])) && line.find("oom") == line.npos &&
-        line.find(kKilled) == line.npos) {
+        !kill_in(line)) {
       return true;
     }
   }

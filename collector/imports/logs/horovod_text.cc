@@ -52,6 +52,19 @@ struct Stall {
     }
     operation = operation.empty() ? operation_named(tensor) : operation;
   }
+  /// Before 0.13: "allreduce.a [ready ranks: 0, 1, 3]". The ranks between them are missing.
+  void add_all_but(std::string_view ranks, std::string_view tensor) {
+    Stall ready;
+    ready.add(ranks, tensor);
+    for (Rank rank = 0; !ready.missing.empty() && rank < *ready.missing.rbegin(); ++rank) {
+      if (!ready.missing.contains(rank)) {
+        missing.insert(rank);
+      }
+    }
+    last_ready = ready.missing.empty() ? 0 : *ready.missing.rbegin();
+    operation = operation.empty() ? ready.operation : operation;
+  }
+  Rank last_ready = 0;
 };
 
 class StallReading {
@@ -62,6 +75,9 @@ class StallReading {
     if (tells_of_stall(text)) {
       newest_ = Stall();
       after_ = 0;
+      if (const std::size_t ops = text.find("Stalled ops: "); ops != text.npos) {
+        lists(text.substr(ops + 13));
+      }
       return;
     }
     if (text.empty() || lists(text)) {
@@ -86,6 +102,10 @@ class StallReading {
   bool lists(std::string_view text) {
     if (const auto old = between(text, "[missing ranks: ", "]")) {  // also after "Stalled ops:"
       newest_.add(*old, text);
+      return true;
+    }
+    if (const auto ready = between(text, "[ready ranks: ", "]")) {
+      newest_.add_all_but(*ready, text);
       return true;
     }
     if (text.starts_with("Missing ranks") || text.starts_with("Stalled ops:")) {
@@ -127,7 +147,7 @@ void read_horovod_text(std::string_view log, model::JobModel& job) {
   }
   model::ProcessGroup group{.id = "0", .name = {}, .backend = "horovod", .ranks = {}};
   // All ranks that are not missing have submitted it; at least one such rank exists.
-  const Rank last = std::max({reading.largest(), *stall->missing.rbegin(), 1});
+  const Rank last = std::max({reading.largest(), *stall->missing.rbegin(), stall->last_ready, 1});
   for (Rank rank = 0; rank <= last; ++rank) {
     model::CollectiveCall call;
     call.rank = rank;

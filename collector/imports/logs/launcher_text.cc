@@ -106,6 +106,47 @@ class FirstOfOpenMpi {
   std::int64_t rank_ = -1;
 };
 
+/// Of Intel MPI, in a box below "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES": "=   RANK 3
+/// PID 12345 RUNNING AT node7", "=   KILLED BY SIGNAL: 9 (Killed)" or "=   EXIT STATUS: 1". The
+/// first box is of the first process: mpiexec then ends the others.
+class FirstOfHydra {
+ public:
+  std::optional<model::Process> read(std::string_view line) {
+    if (done_ || !take_prefix(line, "=")) {
+      return std::nullopt;
+    }
+    line = base::trim(line);
+    if (take_prefix(line, "RANK ")) {
+      rank_ = take_number(line, kMaxRank);
+      pid_ = number_behind(line, " PID ", kMaxPid).value_or(0);
+      const std::size_t at = line.find(" RUNNING AT ");
+      host_ = at == line.npos ? std::string() : base::elide(base::trim(line.substr(at + 12)), 256);
+      return std::nullopt;
+    }
+    const bool by_signal = take_prefix(line, "KILLED BY SIGNAL: ");
+    if (!rank_ || (!by_signal && !take_prefix(line, "EXIT STATUS: "))) {
+      return std::nullopt;
+    }
+    const auto number = take_number(line, 255);
+    done_ = true;
+    if (!number || *number == 0 || (by_signal && *number == SIGTERM)) {
+      return std::nullopt;
+    }
+    const auto code = static_cast<int>(*number);
+    auto process = ended(*rank_, by_signal ? model::Exit{.status = {}, .signal = code}
+                                           : model::Exit{.status = code, .signal = {}});
+    process->pid = static_cast<pid_t>(pid_);
+    process->host = host_;
+    return process;
+  }
+
+ private:
+  bool done_ = false;
+  std::optional<std::int64_t> rank_;
+  std::int64_t pid_ = 0;
+  std::string host_;
+};
+
 /// "srun: error: node1: task 13: Aborted (core dumped)".
 std::optional<model::Process> of_srun(std::string_view line) {
   if (!take_prefix(line, "srun: error: ")) {
@@ -244,6 +285,7 @@ void read_launcher_text(std::string_view log, model::JobModel& job) {
   const bool tasks_are_ranks = log.find("torch/distributed/elastic") == log.npos;
   DeepSpeedNode node;
   FirstOfOpenMpi first;
+  FirstOfHydra first_of_hydra;
   std::optional<model::Process> guess;  // only its local rank is known
   int guesses = 0;
   bool cleaning = false;  // processes that end from here on were ended by the launcher
@@ -259,6 +301,7 @@ void read_launcher_text(std::string_view log, model::JobModel& job) {
     process = process ? std::move(process) : of_lightning(whole);
     node.read(line);
     process = process ? std::move(process) : first.read(line);
+    process = process ? std::move(process) : first_of_hydra.read(line);
     if (auto end = process ? std::nullopt : of_deepspeed(line, node)) {
       (node.is_sure() ? process : guess) = std::move(end);
       guesses += node.is_sure() ? 0 : 1;

@@ -21,6 +21,7 @@
 #include "collector/imports/logs/c10d_text.h"
 #include "collector/imports/logs/fabric_text.h"
 #include "collector/imports/logs/horovod_text.h"
+#include "collector/imports/logs/hung_task.h"
 #include "collector/imports/logs/json_log.h"
 #include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/launcher_text.h"
@@ -343,6 +344,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     read_server_text(rest, job);
     read_ras_text(rest, job);
     read_fabric_text(rest, job);
+    read_hung_tasks(rest, job);
     read_nccl_text(rest, job);
     read_nccl_setup(rest, job);
     read_progress_bars(named, job);

@@ -165,7 +165,10 @@ bool is_log(std::string_view head, std::string_view path) {
     return false;
   }
   const bool telling = any_line(head, [](std::string_view line) {
-    constexpr std::array<std::string_view, 16> kWords = {"Traceback (most recent call",
+    constexpr std::array<std::string_view, 19> kWords = {"Traceback (most recent call",
+                                                         "Link encap:",  // of ifconfig
+                                                         "<LOOPBACK,",   // of ip address
+                                                         "<UP,LOOPBACK",
                                                          "ProcessGroupNCCL",
                                                          "ProcessGroupGloo",
                                                          "torch.distributed",

@@ -137,5 +137,51 @@ TEST(NcclUnreachable, IsSilentOnAConnectionThatWasMade) {
                   .empty());
 }
 
+const std::string kBtl =
+    "[node2][[38971,1],3][btl_tcp_endpoint.c:796:mca_btl_tcp_endpoint_complete_connect] connect() "
+    "to 172.17.0.1 failed: Connection refused (111)\n";
+
+TEST(NcclUnreachable, KnowsABridgeToWhichOpenMpiConnects) {
+  const auto findings = told(kBtl);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].waiting, model::RankSet{3});
+  EXPECT_NE(findings[0].fix.find("btl_tcp_if_exclude docker0,lo"), std::string::npos);
+}
+
+TEST(NcclUnreachable, FindsTheInterfaceOfAnAddress) {
+  const std::string line =
+      "  Message:    connect() to 192.168.122.1:1024 failed\n  Error:      Operation now in "
+      "progress (115)\n";
+  for (const char* listing :
+       {"virbr0    Link encap:Ethernet  HWaddr 02:42\n          inet addr:192.168.122.1  Bcast:0\n",
+        "virbr0: flags=4099<UP>  mtu 1500\n        inet 192.168.122.1  netmask 255.255.255.0\n",
+        "3: virbr0: <BROADCAST> mtu 1500\n    inet 192.168.122.1/24 brd 1 scope global virbr0\n"}) {
+    const auto findings = told(listing + line);
+    ASSERT_EQ(findings.size(), 1U) << listing;
+    EXPECT_NE(findings[0].summary.find("192.168.122.1 (virbr0)"), std::string::npos);
+  }
+  const auto unknown = told(line);
+  ASSERT_EQ(unknown.size(), 1U);
+  EXPECT_EQ(unknown[0].confidence, Confidence::kPossible) << "the process may have ended";
+}
+
+TEST(NcclUnreachable, IsSilentIfMpiWentOn) {
+  EXPECT_TRUE(told(kBtl + "step 1\nstep 2\nstep 3\nstep 4\n").empty());
+  EXPECT_TRUE(told("curl: connect() to 10.0.0.1 failed\n").empty());
+}
+
+TEST(NcclUnreachable, KnowsRanksWithoutATransport) {
+  for (const char* line :
+       {"At least one pair of MPI processes are unable to reach each other for",
+        "[1700.1] [n1:77:0] select.c:455  UCX  ERROR   no active messages transport to <no debug "
+        "data>: Unsupported operation",
+        "a:7:9 [0] misc/ibvwrap.cc:252 NCCL WARN Call to ibv_modify_qp failed with error No such "
+        "device"}) {
+    EXPECT_EQ(told(std::string(line) + "\n").size(), 1U) << line;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

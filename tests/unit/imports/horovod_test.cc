@@ -53,5 +53,25 @@ TEST(Horovod, AWarningIsPastWhenTheJobGoesOn) {
   EXPECT_FALSE(read_log(stall + steps + stall).collectives.empty());
 }
 
+TEST(Horovod, OldReleasesListTheReadyRanks) {
+  const auto job = read_log(
+      "WARNING: One or more tensors were submitted to be reduced, gathered or broadcasted by "
+      "subset "
+      "of ranks and are waiting for remainder of ranks for more than 60 seconds. Stalled ops: "
+      "HorovodAllreduce_a_0 [ready ranks: 3, 0, 2], HorovodAllreduce_b_0 [ready ranks: 0, 2, 3]\n");
+  std::map<model::Rank, std::int64_t> at;
+  for (const model::CollectiveCall& call : job.collectives) {
+    at[call.rank] = call.sequence;
+  }
+  EXPECT_EQ(at, (std::map<model::Rank, std::int64_t>{{0, 2}, {1, 1}, {2, 2}, {3, 2}}));
+}
+
+TEST(Horovod, ReadyRanksWithoutAGapNameNoMissingRank) {
+  EXPECT_TRUE(read_log("WARNING: One or more tensors were submitted to be reduced, gathered or "
+                       "broadcasted by subset of ranks and are waiting. Stalled ops: "
+                       "HorovodAllreduce_a_0 [ready ranks: 0, 1]\n")
+                  .collectives.empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

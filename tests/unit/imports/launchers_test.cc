@@ -186,5 +186,20 @@ TEST(Torchrun, WithoutItsTableTheLineOfTheFirstFailureTells) {
       nullptr);
 }
 
+TEST(Launchers, TheFirstBoxOfIntelMpiIsOfTheFirstProcess) {
+  const auto job = read_log(
+      "===================================================\n"
+      "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n"
+      "=   RANK 3 PID 12345 RUNNING AT node7\n=   KILLED BY SIGNAL: 11 (Segmentation fault)\n"
+      "===================================================\n"
+      "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n"
+      "=   RANK 0 PID 12342 RUNNING AT node7\n=   KILLED BY SIGNAL: 9 (Killed)\n");
+  const model::Process& process = only(job);
+  EXPECT_EQ(process.rank, 3);
+  EXPECT_EQ(process.pid, 12345);
+  EXPECT_EQ(process.host, "node7");
+  EXPECT_EQ(process.exit->signal, 11);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs whose processes were ended from outside, according to the scheduler or the launcher: a
+// memory limit, an eviction, a failed node, a time limit, a closed terminal.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "collector/detectors/finding.h"
+#include "collector/graph/examination.h"
+
+namespace ddpdoctor::detectors {
+
+/// A limit that a scheduler enforces by killing processes.
+struct MemoryLimit {
+  std::string whose;  // "the memory limit of Slurm step 7123.0"
+  std::string line;
+  std::string fix;
+};
+std::optional<MemoryLimit> told_memory_limit(const model::JobModel& job);
+
+/// Nothing if the program continued afterwards.
+std::optional<Finding> ended_from_outside(const graph::Examination& examination);
+
+}  // namespace ddpdoctor::detectors
