@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources: CPython's concurrent/futures/process.py of 3.9 to 3.12 (gh-105829) and loky's copy of it:
-// submit() holds the shutdown lock while it writes to the wake-up pipe, and the thread that reads
-// the pipe takes that lock first.
+// Sources: CPython's concurrent/futures/process.py of 3.9 to 3.12 (gh-105829) and loky's copy of
+// it: submit() holds the shutdown lock while it writes to the wake-up pipe, and the thread that
+// reads the pipe takes that lock first.
 #include "collector/detectors/evidence/library_deadlocks.h"
 
 #include <array>
@@ -64,8 +64,8 @@ Suspect side_of_pair(const graph::Examination& examination, const model::Process
   Suspect suspect = suspect_in(examination, process, &thread);
   suspect.confidence = still;
   suspect.note = fmt::format("{} {}", thread_name(thread), deed);
-  suspect.evidence = fmt::format("{} of {} {}", full_thread_name(thread),
-                                 named(process.pid, "the process"), deed);
+  suspect.evidence =
+      fmt::format("{} of {} {}", full_thread_name(thread), named(process.pid, "the process"), deed);
   return suspect;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deadlocks inside libraries, by the pair of functions in which two threads wait. Stacks do not show
-// the locks of a library's own Python code.
+// Deadlocks inside libraries, by the pair of functions in which two threads wait. Stacks do not
+// show the locks of a library's own Python code.
 #pragma once
 
 #include "collector/detectors/finding.h"
