@@ -343,7 +343,7 @@ Findings detect(const graph::Examination& examination) {
       told.push_back(std::move(*ended));
     }
     if (auto ended =
-            gone.empty() && told.empty() ? ended_from_outside(examination) : std::nullopt) {
+            gone.empty() && told.empty() ? ended_by_scheduler(examination) : std::nullopt) {
       told.push_back(std::move(*ended));
     }
     return told;

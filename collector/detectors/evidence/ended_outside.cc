@@ -3,7 +3,7 @@
 // may have been killed by the cgroup out-of-memory handler.", "slurmstepd: error: *** STEP 7123.0
 // ON node7 CANCELLED AT 2026-01-02T03:04:05 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS
 // ***". Kubernetes: "Reason: OOMKilled" below "Name: trainer-1" of describe, a row "trainer-1  0/1
-// OOMKilled" of get, "reason: Evicted". torchrun: "Received 1 death signal, shutting down workers".
+// OOMKilled" of get, "reason: Evicted".
 #include "collector/detectors/evidence/ended_outside.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kLongestQuotedEnd = 240;
 constexpr std::size_t kLongestWhose = 64;
 
-enum class Outside { kMemory, kEvicted, kNode, kPreempted, kHangup, kTime };  // first is worst
+enum class Outside { kMemory, kEvicted, kNode, kPreempted, kTime };  // first is worst
 
 struct EndWords {
   std::string_view text;
@@ -32,7 +32,7 @@ struct EndWords {
   Outside what;
 };
 
-constexpr std::array<EndWords, 16> kEndWords = {{
+constexpr std::array<EndWords, 14> kEndWords = {{
     {"oom-kill event", "slurm", Outside::kMemory},
     {"oom_kill event", "slurm", Outside::kMemory},
     {"OOM Killed", "slurm", Outside::kMemory},
@@ -46,8 +46,6 @@ constexpr std::array<EndWords, 16> kEndWords = {{
     {"DUE TO NODE FAILURE", "CANCELLED", Outside::kNode},
     {"srun: error: Node failure on ", "", Outside::kNode},
     {"DUE TO PREEMPTION", "CANCELLED", Outside::kPreempted},
-    {"Received 1 death signal, shutting down workers", "", Outside::kHangup},
-    {"Received Signals.SIGHUP death signal, shutting down", "", Outside::kHangup},
     {"DUE TO TIME LIMIT", "CANCELLED", Outside::kTime},
 }};
 
@@ -173,8 +171,6 @@ std::string words_of_end(const ToldEnd& end) {
                          of == "the job" ? std::string("the step") : of);
     case Outside::kPreempted:
       return fmt::format("Slurm preempted {}{}", of, node);
-    case Outside::kHangup:
-      return "the launcher received SIGHUP and ended its ranks: its terminal or session was closed";
     case Outside::kTime:
       break;
   }
@@ -194,9 +190,6 @@ std::string fix_of_end(const ToldEnd& end) {
     case Outside::kPreempted:
       return "Start the job again from its last checkpoint, or use a partition that is not "
              "preempted.";
-    case Outside::kHangup:
-      return "Start the job inside tmux or screen, or with `setsid` or `sbatch`. nohup does not "
-             "help: torchrun handles SIGHUP itself.";
     case Outside::kTime:
       break;
   }
@@ -214,7 +207,7 @@ std::optional<MemoryLimit> told_memory_limit(const model::JobModel& job) {
              : std::nullopt;
 }
 
-std::optional<Finding> ended_from_outside(const graph::Examination& examination) {
+std::optional<Finding> ended_by_scheduler(const graph::Examination& examination) {
   const auto end = told_end(examination.job);
   if (!end || outlived(examination, std::nullopt)) {
     return std::nullopt;

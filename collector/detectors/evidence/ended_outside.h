@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose processes were ended from outside, according to the scheduler or the launcher: a
-// memory limit, an eviction, a failed node, a time limit, a closed terminal.
+// Jobs whose processes a scheduler ended: a memory limit, an eviction, a failed node, a time limit.
 #pragma once
 
 #include <optional>
@@ -20,6 +19,6 @@ struct MemoryLimit {
 std::optional<MemoryLimit> told_memory_limit(const model::JobModel& job);
 
 /// Nothing if the program continued afterwards.
-std::optional<Finding> ended_from_outside(const graph::Examination& examination);
+std::optional<Finding> ended_by_scheduler(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors
