@@ -13,7 +13,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestLine = 200;
+constexpr std::size_t kLongestEngineLine = 200;
 
 /// "sample_tokens" of "RPC call to sample_tokens timed out"; empty for other lines.
 std::string_view method_in(std::string_view line) {
@@ -46,7 +46,7 @@ std::optional<Finding> engine_waits(const model::JobModel& job) {
       if (first) {
         finding.evidence.push_back(
             {.rank = {},
-             .text = "log: " + base::elide(base::printable(base::trim(line)), kLongestLine)});
+             .text = "log: " + base::elide(base::printable(base::trim(line)), kLongestEngineLine)});
       }
     }
   }

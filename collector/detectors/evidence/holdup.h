@@ -11,8 +11,9 @@
 namespace ddpdoctor::detectors {
 
 inline constexpr std::string_view kEndIt =
-    "Give that thread daemon=True or a stop event, end child processes and pools before the "
-    "program ends, and call destroy_process_group() on every rank.";
+    "Give that thread daemon=True or a stop event. End child processes and pools before the "
+    "program "
+    "ends, and call destroy_process_group() on every rank.";
 
 /// What the exit of a process waits for: the thread or process to blame, and a word for it.
 struct Holdup {

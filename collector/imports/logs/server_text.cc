@@ -77,7 +77,7 @@ void read_server_text(std::string_view log, model::JobModel& job) {
     const std::string_view line = model::read_log_line(raw.substr(0, kLongestLogLine)).text;
     const std::size_t code = line.find("Exit code: ");
     const auto exit =
-        scheduler && code != line.npos ? exit_of_python(line.substr(code + 11)) : std::nullopt;
+        scheduler >= 0 && code != line.npos ? exit_of_python(line.substr(code + 11)) : std::nullopt;
     auto process = exit ? std::optional(dead(scheduler, *exit)) : of_composer(line);
     process = process ? std::move(process) : of_shard(line);
     scheduler = dead_scheduler(line).value_or(exit ? -1 : scheduler);

@@ -256,7 +256,7 @@ void settle_watchdog_aborts(model::JobModel& job) {
     if (aborted && !process.rank && watched.size() == 1) {
       process.rank = watched.front();
     }
-    if (aborted && process.rank && watched.contains(*process.rank) && process.ppid >= 0) {
+    if (aborted && process.rank && watched.contains(*process.rank) && !process.threads.empty()) {
       process.exit.reset();
       process.state = 'S';
       for (model::Thread& thread : process.threads) {

@@ -81,8 +81,7 @@ TEST(RayResources, AWaitThatEndsByItselfIsNotReported) {
   const std::string waits =
       "Waiting for creating a placement group of specs for 10 seconds. specs=[{'GPU': 1.0}].\n";
   EXPECT_EQ(of("rendezvous-incomplete", waits + waits).size(), 1U);
-  EXPECT_TRUE(
-      of("rendezvous-incomplete", waits + "loading\nloaded\nserving\nready\nok\n").empty());
+  EXPECT_TRUE(of("rendezvous-incomplete", waits + "loading\nloaded\nserving\nready\nok\n").empty());
 }
 
 TEST(Announced, ARankThatNeverAnnouncesItself) {
