@@ -133,7 +133,7 @@ std::string_view remedy_for(KernelPart part) {
          "firmware does not answer.";
 }
 
-std::string named(const KernelWait& wait) {
+std::string sleeper_name(const KernelWait& wait) {
   return wait.pid == 0 ? std::string("a process") : fmt::format("process {}", wait.pid);
 }
 
@@ -186,7 +186,7 @@ Findings findings_of_kernel_waits(const graph::Examination& examination, std::st
     if (finding.evidence.size() < kMostNamedProcesses) {
       finding.evidence.push_back(
           {.rank = wait.process == nullptr ? std::nullopt : wait.process->rank,
-           .text = fmt::format("{} sleeps in the kernel{} in {}{}", named(wait),
+           .text = fmt::format("{} sleeps in the kernel{} in {}{}", sleeper_name(wait),
                                wait.uninterruptible ? " (state D)" : "", wait.function,
                                wait.caller == wait.function
                                    ? std::string()
@@ -198,7 +198,7 @@ Findings findings_of_kernel_waits(const graph::Examination& examination, std::st
   add_waiting(examination, finding);
   finding.summary = fmt::format(
       "{} {} in the kernel for {} ({}){}",
-      waits.size() > 1 ? fmt::format("{} processes", waits.size()) : named(first),
+      waits.size() > 1 ? fmt::format("{} processes", waits.size()) : sleeper_name(first),
       waits.size() > 1 ? "wait" : "waits", first.what, first.caller, and_who_waits(finding));
   finding.fix = remedy_for(part);
   if (first.pid != 0) {

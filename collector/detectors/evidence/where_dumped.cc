@@ -53,7 +53,7 @@ std::vector<Place> places(const graph::Examination& examination) {
   return out;
 }
 
-std::string named(const Place& place) {
+std::string sleeper(const Place& place) {
   return place.process->rank  ? fmt::format("rank {}", *place.process->rank)
          : place.process->pid ? fmt::format("process {}", place.process->pid)
                               : std::string("a process");
@@ -75,13 +75,13 @@ std::optional<Finding> where_dumped(const graph::Examination& examination) {
   finding.confidence = Confidence::kPossible;
   const Place& first = all.front();
   finding.summary = fmt::format("{} sleeps at {}; one dump does not show what keeps it there",
-                                named(first), line_of(first.standing.user));
+                                sleeper(first), line_of(first.standing.user));
   for (const Place& one : all) {
     if (finding.locations.size() < kMostSleepers) {
       const auto rank = one.process->rank;
       finding.locations.push_back(location(one.standing.user,
                                            rank ? model::RankSet{*rank} : model::RankSet{},
-                                           fmt::format("{} sleeps here", named(one))));
+                                           fmt::format("{} sleeps here", sleeper(one))));
     }
   }
   finding.fix =
