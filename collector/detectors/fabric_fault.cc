@@ -126,9 +126,16 @@ std::string refused_devices(const model::JobModel& job) {
 
 /// NCCL copies between GPUs directly: such copies are what an IOMMU refuses.
 bool copies_between_gpus(const model::JobModel& job) {
-  return std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
-    return log.text.find(" via P2P/") != std::string::npos;
-  });
+  std::set<std::string> refused;  // a copy between two devices needs both
+  for (const model::Fact* fact : model::facts(job, "fabric-event")) {
+    if (sort_of(*fact) == Sort::kIommu) {
+      refused.insert(fact->text("device").value_or(""));
+    }
+  }
+  return refused.size() > 1 &&
+         std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+           return log.text.find(" via P2P/") != std::string::npos;
+         });
 }
 
 std::string what_happened(const model::JobModel& job, const model::Fact& fact,

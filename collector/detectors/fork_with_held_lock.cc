@@ -156,8 +156,10 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
     const model::WaitsOn* mutex = waits_on(thread, "mutex");
     const bool owner_unknown = mutex == nullptr || !target_thread(*mutex);
     const auto wait = waits_alone(process);
+    const bool native = mutex_taker(thread).has_value();
     const bool alone = process.threads.size() == 1 && owner_unknown &&
-                       (waits_for_private_lock(examination.job, thread) || mutex_taker(thread) ||
+                       (!native || lists_native_threads(process)) &&
+                       (waits_for_private_lock(examination.job, thread) || native ||
                         (wait && wait->kind == OwnWaitKind::kLock));
     if (!owner && !alone) {
       continue;

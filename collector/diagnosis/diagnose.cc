@@ -10,6 +10,7 @@
 #include "collector/diagnosis/diagnosis.h"
 #include "collector/diagnosis/explain_away.h"
 #include "collector/diagnosis/native_place.h"
+#include "collector/diagnosis/overcome.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::diagnosis {
@@ -256,6 +257,7 @@ Diagnosis diagnose(const model::JobModel& job) {
   doubt_one_moment(all, job);
   doubt_a_cut_recording(all, job);
   doubt_another_job(all, job);
+  doubt_what_was_overcome(all, job);
   all = without_explained(std::move(all), diagnosis.examination);
   put_in_order(all, diagnosis.examination);
   tell_native_places(all, diagnosis.examination);

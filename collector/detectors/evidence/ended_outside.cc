@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/tracebacks.h"
 #include "collector/model/log_lines.h"
 
 namespace ddpdoctor::detectors {
@@ -28,7 +29,7 @@ enum class Outside { kMemory, kEvicted, kNode, kPreempted, kTime };  // first is
 
 struct EndWords {
   std::string_view text;
-  std::string_view also;
+  std::string_view also;  // before it on the line
   Outside what;
 };
 
@@ -107,7 +108,8 @@ class EndsReading {
     }
     const auto* const found =
         std::find_if(kEndWords.begin(), kEndWords.end(), [line](const EndWords& words) {
-          return holds_text(line, words.text) && holds_text(line, words.also);
+          const std::size_t also = line.find(words.also);
+          return also != line.npos && line.find(words.text, also) != line.npos;
         });
     if (found == kEndWords.end() || (found->also == "/" && !is_row_of_pods(text))) {
       return;
@@ -207,6 +209,18 @@ std::optional<MemoryLimit> told_memory_limit(const model::JobModel& job) {
              : std::nullopt;
 }
 
+namespace {
+
+/// A program of the job failed by an exception of its own.
+bool raised_itself(const model::JobModel& job) {
+  const auto all = tracebacks(job);
+  return std::any_of(all.begin(), all.end(), [](const Traceback& one) {
+    return !one.ignored && !one.of_launcher && !one.of_cleanup && !is_consequence(one.exception);
+  });
+}
+
+}  // namespace
+
 std::optional<Finding> ended_by_scheduler(const graph::Examination& examination) {
   const auto end = told_end(examination.job);
   if (!end || outlived(examination, std::nullopt)) {
@@ -214,8 +228,10 @@ std::optional<Finding> ended_by_scheduler(const graph::Examination& examination)
   }
   Finding finding;
   finding.kind = "dead-rank";
-  // A hung job reaches its time limit, too.
-  finding.confidence = end->what == Outside::kTime ? Confidence::kPossible : Confidence::kLikely;
+  // A hung job reaches its time limit, too; and a table of pods shows those of other jobs.
+  const bool doubtful =
+      end->what == Outside::kTime || end->of.starts_with("pod ") || raised_itself(examination.job);
+  finding.confidence = doubtful ? Confidence::kPossible : Confidence::kLikely;
   finding.summary = words_of_end(*end);
   finding.fix = fix_of_end(*end);
   finding.evidence.push_back({.rank = {}, .text = "log: " + end->line});

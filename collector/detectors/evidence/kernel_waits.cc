@@ -110,6 +110,19 @@ std::optional<KernelWait> wait_in(const model::Fact& fact) {
   return out;
 }
 
+/// A thread of the kernel, a server that waits for requests, or one that waits for an event of its
+/// device: each sleeps all the time.
+bool waits_for_work(const model::Fact& fact) {
+  constexpr std::array<std::string_view, 5> kAlways = {"kthread", "fuse_dev_do_read", "svc_recv",
+                                                       "_event_read", "_poll"};
+  const auto functions = fact.list("functions");
+  return std::any_of(functions.begin(), functions.end(), [&kAlways](const std::string& function) {
+    return std::any_of(kAlways.begin(), kAlways.end(), [&function](std::string_view word) {
+      return function.ends_with(word) || function.starts_with("ret_from_fork");
+    });
+  });
+}
+
 bool sleeps_uninterruptibly(const model::JobModel& job, const model::Fact& fact) {
   const model::Process* const process = model::process(job, fact.pid.value_or(0));
   const model::Thread* const main = process == nullptr ? nullptr : model::main_thread(*process);
@@ -140,25 +153,27 @@ std::string sleeper_name(const KernelWait& wait) {
 }  // namespace
 
 std::vector<KernelWait> kernel_waits(const model::JobModel& job) {
-  std::map<pid_t, std::pair<KernelWait, const model::Fact*>> of_process;
+  using Thread = std::pair<pid_t, pid_t>;  // process, thread
+  std::map<Thread, std::pair<KernelWait, const model::Fact*>> of_thread;
   for (const model::Fact* const fact : model::facts(job, "kernel-stack")) {
-    auto wait = wait_in(*fact);
+    const Thread thread{fact->pid.value_or(0), static_cast<pid_t>(fact->number("tid").value_or(0))};
+    auto wait = waits_for_work(*fact) ? std::nullopt : wait_in(*fact);
     if (!wait) {
-      of_process.erase(fact->pid.value_or(0));  // it no longer sleeps there
+      of_thread.erase(thread);  // it no longer sleeps there
       continue;
     }
     wait->process = wait->pid == 0 ? nullptr : model::process(job, wait->pid);
     wait->uninterruptible = sleeps_uninterruptibly(job, *fact);
     wait->stays = fact->number("blocked_seconds").has_value();  // it did not run during that time
-    const auto before = of_process.find(wait->pid);
-    if (before != of_process.end() && wait->pid != 0) {
+    const auto before = of_thread.find(thread);
+    if (before != of_thread.end() && wait->pid != 0) {
       wait->stays =
           wait->stays || before->second.second->list("functions") == fact->list("functions");
     }
-    of_process.insert_or_assign(wait->pid, std::pair(std::move(*wait), fact));
+    of_thread.insert_or_assign(thread, std::pair(std::move(*wait), fact));
   }
   std::vector<KernelWait> out;
-  for (auto& [pid, wait] : of_process) {
+  for (auto& [thread, wait] : of_thread) {
     out.push_back(std::move(wait.first));
   }
   return out;
@@ -178,7 +193,6 @@ Findings findings_of_kernel_waits(const graph::Examination& examination, std::st
   finding.confidence = stays && examination.job.progress != model::Progress::kMoving
                            ? Confidence::kLikely
                            : Confidence::kPossible;
-  std::vector<std::int64_t> pids;
   for (const KernelWait& wait : waits) {
     if (wait.process != nullptr && wait.process->rank) {
       finding.culprits.insert(*wait.process->rank);

@@ -25,7 +25,7 @@ struct KernelWait {
   bool stays = false;            // two stacks of it are equal
 };
 
-/// One per process.
+/// One per thread.
 std::vector<KernelWait> kernel_waits(const model::JobModel& job);
 
 /// A finding for all processes that wait in one part; none if no process does.

@@ -90,7 +90,7 @@ Findings library_deadlocks(const graph::Examination& examination, const model::P
                      fmt::format("waits for {} in {}()", pair.lock, pair.wanter))};
     Finding finding = accuse(examination, "lock-deadlock", both);
     finding.summary = fmt::format(
-        "{} of {} holds {} and writes to a full pipe ({}); its reader, {}, wants that lock",
+        "{} of {} holds {} and writes to a pipe ({}); its reader, {}, wants that lock",
         thread_name(*holder), process.rank ? who(both) : named(process.pid, "a process"), pair.lock,
         both.front().place.known() ? place(both.front().place) : std::string(pair.holder),
         thread_name(*wanter));

@@ -183,9 +183,9 @@ std::optional<SetupEnd> one_behind(const NcclSetup& setup) {
 }
 
 bool was_given_up(const model::JobModel& job) {
-  constexpr std::array<std::string_view, 9> kWords = {
-      "KeyboardInterrupt", "^C",     "Timed out",  "timed out", "imeout",
-      "SIGTERM",           "SIGINT", "Terminated", "CANCELLED"};
+  constexpr std::array<std::string_view, 10> kWords = {
+      "KeyboardInterrupt", "^C",      "Timed out", "timed out",  "Timeout",
+      "operation timeout", "SIGTERM", "SIGINT",    "Terminated", "CANCELLED"};
   for (const model::Log& log : job.logs) {
     const std::size_t last = log.text.rfind(" NCCL INFO ");
     const std::string_view below = last == std::string::npos

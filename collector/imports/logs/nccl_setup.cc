@@ -32,7 +32,7 @@ struct StepWord {
 };
 
 /// The first match counts. Other lines are of plugins, proxies and the environment.
-constexpr std::array<StepWord, 29> kStepWords = {{
+constexpr std::array<StepWord, 30> kStepWords = {{
     {"Init COMPLETE", "finished", false},
     {"Init START", "start", false},
     {": opCount ", "finished", false},  // a collective
@@ -54,6 +54,7 @@ constexpr std::array<StepWord, 29> kStepWords = {{
     {"Check P2P Type ", "channels"},
     {"Connected all rings", "rings"},
     {"Connected all trees", "trees"},
+    {"Connected binomial trees", "trees"},
     {"Connected NVLS tree", "tuning"},
     {"NVLS Un", ""},
     {"NVLS tuning", ""},

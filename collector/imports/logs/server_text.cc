@@ -17,7 +17,7 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kMostDead = 70'000;
+constexpr std::size_t kMostDead = 4096;
 
 /// "-9" of Python's multiprocessing is a signal.
 std::optional<model::Exit> exit_of_python(std::string_view text) {

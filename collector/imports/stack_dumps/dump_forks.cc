@@ -80,7 +80,8 @@ void tell_awaited_child(model::JobModel& job) {
     child = may_be_forked(process) ? &process : child;
     children += may_be_forked(process) ? 1 : 0;
   }
-  if (parent == nullptr || children != 1 || child->host != parent->host) {
+  if (parent == nullptr || children != 1 || child->host != parent->host ||
+      child->pid <= parent->pid) {
     return;
   }
   model::Fact fork{.rank = {}, .pid = child->pid, .kind = "fork", .fields = {}};

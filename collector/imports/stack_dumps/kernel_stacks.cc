@@ -48,21 +48,26 @@ std::optional<KernelFrame> kernel_frame(std::string_view line) {
   return out;
 }
 
-/// "/proc/7/stack" and "/proc/7/task/9/stack": the process, and the thread if it is another one.
-/// 0 if the line has no such path.
-pid_t pid_of_path(std::string_view line, std::string_view file) {
+struct Whose {
+  pid_t pid = 0;  // 0: the line has no such path
+  pid_t tid = 0;
+};
+
+/// "/proc/7/stack" and "/proc/7/task/9/stack".
+Whose whose_path(std::string_view line, std::string_view file) {
   constexpr std::string_view kProc = "/proc/";
   for (std::size_t at = line.find(kProc); at != line.npos; at = line.find(kProc, at + 1)) {
     std::string_view rest = line.substr(at + kProc.size());
     const auto pid = take_number(rest, INT32_MAX);
+    auto tid = pid;
     if (pid && take_prefix(rest, "/task/")) {
-      static_cast<void>(take_number(rest, INT32_MAX));
+      tid = take_number(rest, INT32_MAX);
     }
-    if (pid && take_prefix(rest, file)) {
-      return static_cast<pid_t>(*pid);
+    if (pid && tid && take_prefix(rest, file)) {
+      return {.pid = static_cast<pid_t>(*pid), .tid = static_cast<pid_t>(*tid)};
     }
   }
-  return 0;
+  return {};
 }
 
 /// Of /proc/PID/status: "State:\tD (disk sleep)" and "Pid:\t7".
@@ -113,22 +118,23 @@ bool is_kernel_frame(std::string_view line) {
 
 void read_kernel_stacks(std::span<const std::string_view> lines, model::JobModel& job) {
   std::vector<model::Fact> stacks;
-  pid_t pid = 0;
+  Whose whose;
   std::size_t named_at = 0;
   for (std::size_t at = 0; at < lines.size() && stacks.size() < kMostStacks;) {
-    const pid_t named = pid_of_path(lines[at], "/stack");
-    pid = named != 0 ? named : pid;
-    named_at = named != 0 ? at : named_at;
+    const Whose named = whose_path(lines[at], "/stack");
+    whose = named.pid != 0 ? named : whose;
+    named_at = named.pid != 0 ? at : named_at;
     const std::size_t start = at;
     auto stack = take_stack(lines, at);
     if (!stack) {
       ++at;
       continue;
     }
-    if (pid != 0 && start - named_at <= kHeadingAbove) {
-      stack->pid = pid;
+    if (whose.pid != 0 && start - named_at <= kHeadingAbove) {
+      stack->pid = whose.pid;
+      stack->fields["tid"] = std::int64_t{whose.tid};
     }
-    pid = 0;
+    whose = {};
     stacks.push_back(std::move(*stack));
   }
   const auto states = stacks.empty() ? std::map<pid_t, char>() : states_in(lines);

@@ -123,23 +123,20 @@ void forget_rows(model::JobModel& job) {
   std::erase_if(job.facts, [](const model::Fact& fact) { return fact.kind == kListed; });
 }
 
-std::optional<model::Rank> place_among_siblings(const model::JobModel& job, pid_t pid) {
-  const Rows rows = rows_of(job);
-  const auto own = rows.find(pid);
-  const auto parent = own == rows.end() ? std::nullopt : own->second->number("parent_pid");
-  if (!parent) {
-    return std::nullopt;
-  }
-  model::Rank place = 0;
-  int siblings = 0;
-  for (const auto& [other, row] : rows) {
-    if (row->number("parent_pid") == parent &&
-        row->list("command") == own->second->list("command")) {
-      ++siblings;
-      place += other < pid ? 1 : 0;
+std::map<pid_t, model::Rank> places_among_siblings(const model::JobModel& job) {
+  std::map<std::pair<double, std::vector<std::string>>, std::vector<pid_t>> families;
+  for (const auto& [pid, row] : rows_of(job)) {  // in the order of pids
+    if (const auto parent = row->number("parent_pid")) {
+      families[{*parent, row->list("command")}].push_back(pid);
     }
   }
-  return siblings > 1 ? std::optional(place) : std::nullopt;
+  std::map<pid_t, model::Rank> out;
+  for (const auto& [family, pids] : families) {
+    for (std::size_t i = 0; pids.size() > 1 && i < pids.size(); ++i) {
+      out[pids[i]] = static_cast<model::Rank>(i);
+    }
+  }
+  return out;
 }
 
 }  // namespace ddpdoctor::imports

@@ -2,7 +2,7 @@
 // What process tables show of the dumped processes: parents, forks, states, the order of ranks.
 #pragma once
 
-#include <optional>
+#include <map>
 #include <vector>
 
 #include "collector/imports/stack_dumps/process_rows.h"
@@ -18,8 +18,8 @@ void take_rows(model::JobModel& job);
 
 void forget_rows(model::JobModel& job);
 
-/// The position of the process among the children of its parent that have its command, in the order
-/// of their pids; nothing if it is the only one. A launcher starts its ranks in this order.
-std::optional<model::Rank> place_among_siblings(const model::JobModel& job, pid_t pid);
+/// The position of each process among the children of its parent that have its command, in the
+/// order of their pids, if it is not the only one. A launcher starts its ranks in this order.
+std::map<pid_t, model::Rank> places_among_siblings(const model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -59,15 +59,19 @@ void number_ranks(model::JobModel& job) {
   }
   std::map<Identity, model::Rank> given;
   std::string told;
-  std::vector<std::optional<model::Rank>> places;
-  bool listed = true;  // in a process table, each at a place of its own
+  const auto siblings = places_among_siblings(job);
+  std::vector<model::Rank> places;
   for (const model::Process* process : nameless) {
-    places.push_back(place_among_siblings(job, process->pid));
-    listed =
-        listed && places.back() && std::count(places.begin(), places.end(), places.back()) == 1;
+    const auto place = siblings.find(process->pid);
+    if (place != siblings.end()) {
+      places.push_back(place->second);
+    }
   }
+  // In a process table, each at a place of its own.
+  const bool listed =
+      places.size() == nameless.size() && model::RankSet(places).size() == places.size();
   for (std::size_t i = 0; i < nameless.size(); ++i) {
-    const auto rank = listed ? *places[i] : static_cast<model::Rank>(i);
+    const auto rank = listed ? places[i] : static_cast<model::Rank>(i);
     given[identity_of(*nameless[i])] = rank;
     if (i < kMostNumbered && nameless[i]->pid != 0) {
       told +=

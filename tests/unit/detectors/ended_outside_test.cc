@@ -46,11 +46,12 @@ TEST(DeadRank, ReadsWhatSchedulersEnd) {
             "possible Slurm ended Slurm job 7123 at its time limit");
   EXPECT_EQ(said_of("Name:         trainer-1\nNamespace:    ml\n    Last State:     Terminated\n"
                     "      Reason:       OOMKilled\n      Exit Code:    137\n"),
-            "likely processes were killed at the memory limit of pod trainer-1");
+            "possible processes were killed at the memory limit of pod trainer-1");
   EXPECT_EQ(said_of("NAME        READY   STATUS      RESTARTS   AGE\n"
                     "trainer-0   1/1     Running     0          5m\n"
                     "trainer-1   0/1     OOMKilled   0          5m\n"),
-            "likely processes were killed at the memory limit of pod trainer-1");
+            "possible processes were killed at the memory limit of pod trainer-1");
+  EXPECT_EQ(said_of("INFO cache: Evicted 12/40 blocks, reason: capacity\n"), "");
   EXPECT_EQ(said_of("      \"OOMKilled\": false,\n      Reason:       Completed\n"), "");
 }
 

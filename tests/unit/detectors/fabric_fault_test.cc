@@ -141,13 +141,14 @@ TEST(FabricFault, DoesNotDependOnTheOrderOfFacts) {
 
 TEST(FabricFault, AnIommuThatRefusesDevicesIsLikelyOnlyIfGpusCopyDirectly) {
   const auto told = [](const std::string& log) {
-    return asked("fabric-fault", JobBuilder()
-                                     .fact("fabric-event", {{"event", std::string("iommu-fault")},
-                                                            {"source", std::string("kernel")},
-                                                            {"device", std::string("03:00.0")},
-                                                            {"text", std::string("DMAR: x")}})
-                                     .log({}, log)
-                                     .build());
+    JobBuilder story;
+    for (const char* device : {"03:00.0", "83:00.0"}) {
+      story.fact("fabric-event", {{"event", std::string("iommu-fault")},
+                                  {"source", std::string("kernel")},
+                                  {"device", std::string(device)},
+                                  {"text", std::string("DMAR: x")}});
+    }
+    return asked("fabric-fault", story.log({}, log).build());
   };
   const auto direct = told("a:7:9 [0] NCCL INFO Ring 00 : 0[0] -> 1[1] via P2P/direct pointer\n");
   ASSERT_EQ(direct.size(), 1U);

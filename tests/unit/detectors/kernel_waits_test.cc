@@ -48,6 +48,15 @@ TEST(KernelWaits, ADriverIsAFaultOfItsDevice) {
             1U);
 }
 
+TEST(KernelWaits, ServersAndThreadsOfTheKernelAlwaysSleep) {
+  EXPECT_TRUE(
+      asked("fabric-fault", of_process({"ib_uverbs_event_read", "vfs_read"}, {"ib_uverbs", ""}, 2))
+          .empty());
+  EXPECT_TRUE(asked("io-stall",
+                    of_process({"kjournald2", "kthread", "ret_from_fork_asm"}, {"jbd2", "", ""}, 2))
+                  .empty());
+}
+
 TEST(KernelWaits, OrdinarySleepIsNone) {
   for (const std::string function : {"futex_wait_queue", "pipe_read", "do_wait", "do_sys_poll"}) {
     const auto job = of_process({function, "do_syscall_64"}, {"", ""}, 2);

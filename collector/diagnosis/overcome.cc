@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps are lines of one shape in which one number rises from line to line and another one changes:
+// "step 31: loss 2.13", a bar with its rate. A line that only counts seconds of waiting has one
+// number; frames, NCCL's channels and tables of a launcher are not steps.
+#include "collector/diagnosis/overcome.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "collector/detectors/evidence/origins.h"
+#include "collector/model/log_lines.h"
+
+namespace ddpdoctor::diagnosis {
+namespace {
+
+constexpr std::size_t kLongestStep = 400;  // characters of a line
+constexpr std::size_t kMostFields = 24;    // numbers of a line
+constexpr std::size_t kMostShapes = 512;
+constexpr std::size_t kShortestQuote = 12;
+constexpr std::size_t kLongestQuote = 80;
+constexpr int kSteps = 4;  // rises in a row
+constexpr int kChanges = 2;
+
+/// Numbers of the lines of one shape.
+struct Counter {
+  std::vector<double> last;
+  std::vector<int> rises;  // in a row, of each number
+  std::vector<int> changes;
+};
+
+struct Numbers {
+  std::string shape;
+  std::vector<double> values;
+};
+
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+Numbers numbers_of(std::string_view line) {
+  Numbers out;
+  for (std::size_t at = 0; at < line.size();) {
+    if (!is_digit(line[at])) {
+      out.shape += line[at++];
+      continue;
+    }
+    double value = 0;
+    const char* const begin = line.data() + at;
+    const auto [end, error] =
+        std::from_chars(begin, line.data() + line.size(), value, std::chars_format::fixed);
+    at += std::max<std::size_t>(1, static_cast<std::size_t>(end - begin));
+    out.shape += '#';
+    if (error == std::errc() && out.values.size() < kMostFields) {
+      out.values.push_back(value);
+    }
+  }
+  return out;
+}
+
+bool may_be_a_step(std::string_view line) {
+  constexpr std::array<std::string_view, 5> kOthers = {" NCCL ", "frame #", " in ?? ", "File \"",
+                                                       "+0x"};
+  return !line.empty() && line.front() != '#' &&
+         std::none_of(kOthers.begin(), kOthers.end(),
+                      [line](std::string_view word) { return line.find(word) != line.npos; });
+}
+
+bool counts_on(Counter& counter, const std::vector<double>& values) {
+  if (counter.last.size() != values.size()) {
+    counter = {.last = values,
+               .rises = std::vector<int>(values.size()),
+               .changes = std::vector<int>(values.size())};
+    return false;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    counter.rises[i] = values[i] > counter.last[i]   ? counter.rises[i] + 1
+                       : values[i] < counter.last[i] ? 0
+                                                     : counter.rises[i];
+    counter.changes[i] += values[i] != counter.last[i] ? 1 : 0;
+  }
+  counter.last = values;
+  const auto rising = std::find_if(counter.rises.begin(), counter.rises.end(),
+                                   [](int rises) { return rises >= kSteps; });
+  if (rising == counter.rises.end()) {
+    return false;
+  }
+  return std::count_if(counter.changes.begin(), counter.changes.end(),
+                       [](int changes) { return changes >= kChanges; }) > 1;
+}
+
+bool steps_in(std::string_view text) {
+  std::map<std::string, Counter, std::less<>> counters;
+  for (const std::string_view raw : base::split(text, '\n')) {
+    const model::LogLine line = model::read_log_line(raw.substr(0, kLongestStep));
+    if (!may_be_a_step(line.text)) {
+      continue;
+    }
+    Numbers numbers = numbers_of(line.text);
+    if (numbers.values.size() < 2) {
+      continue;
+    }
+    const auto known = counters.find(numbers.shape);
+    if (known == counters.end() && counters.size() >= kMostShapes) {
+      continue;
+    }
+    if (counts_on(known == counters.end() ? counters[std::move(numbers.shape)] : known->second,
+                  numbers.values)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// "log: RuntimeError: …": the beginning of the quoted line.
+std::optional<std::string_view> quote_in(std::string_view evidence) {
+  constexpr std::array<std::string_view, 3> kSources = {"log: ", "kernel: ", "launcher: "};
+  for (const std::string_view source : kSources) {
+    const std::size_t at = evidence.find(source);
+    if (at == evidence.npos) {
+      continue;
+    }
+    std::string_view quote = evidence.substr(at + source.size(), kLongestQuote);
+    quote = quote.substr(0, quote.find("…"));
+    return quote.size() < kShortestQuote ? std::nullopt : std::optional(quote);
+  }
+  return std::nullopt;
+}
+
+/// Steps follow all quoted lines of the log that has the last one.
+bool was_overcome(const detectors::Finding& finding, const model::JobModel& job) {
+  bool found = false;
+  for (const model::Log& log : job.logs) {
+    std::size_t last = std::string::npos;
+    for (const detectors::Evidence& evidence : finding.evidence) {
+      const auto quote = quote_in(evidence.text);
+      const std::size_t at = quote ? log.text.rfind(*quote) : std::string::npos;
+      last = at == std::string::npos ? last : last == std::string::npos ? at : std::max(last, at);
+    }
+    if (last == std::string::npos) {
+      continue;
+    }
+    found = true;
+    const std::size_t below = std::min(log.text.find('\n', last), log.text.size());
+    if (!steps_in(std::string_view(log.text).substr(below))) {
+      return false;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+void doubt_what_was_overcome(std::vector<Judged>& findings, const model::JobModel& job) {
+  for (Judged& judged : findings) {
+    if (judged.finding.confidence != detectors::Confidence::kPossible &&
+        detectors::rests_on_text(judged.finding) && was_overcome(judged.finding, job)) {
+      judged.finding.confidence = detectors::Confidence::kPossible;
+    }
+  }
+}
+
+}  // namespace ddpdoctor::diagnosis
