@@ -66,8 +66,8 @@ Numbers numbers_of(std::string_view line) {
 }
 
 bool may_be_a_step(std::string_view line) {
-  constexpr std::array<std::string_view, 5> kOthers = {" NCCL ", "frame #", " in ?? ", "File \"",
-                                                       "+0x"};
+  constexpr std::array<std::string_view, 7> kOthers = {
+      " NCCL ", "frame #", " in ?? ", "File \"", "+0x", ".cpp:", ".cc:"};  // libraries in C++
   return !line.empty() && line.front() != '#' &&
          std::none_of(kOthers.begin(), kOthers.end(),
                       [line](std::string_view word) { return line.find(word) != line.npos; });
@@ -97,7 +97,7 @@ bool counts_on(Counter& counter, const std::vector<double>& values) {
 }
 
 bool steps_in(std::string_view text) {
-  std::map<std::string, Counter, std::less<>> counters;
+  std::map<std::pair<std::optional<model::Rank>, std::string>, Counter> counters;
   for (const std::string_view raw : base::split(text, '\n')) {
     const model::LogLine line = model::read_log_line(raw.substr(0, kLongestStep));
     if (!may_be_a_step(line.text)) {
@@ -107,12 +107,10 @@ bool steps_in(std::string_view text) {
     if (numbers.values.size() < 2) {
       continue;
     }
-    const auto known = counters.find(numbers.shape);
-    if (known == counters.end() && counters.size() >= kMostShapes) {
-      continue;
-    }
-    if (counts_on(known == counters.end() ? counters[std::move(numbers.shape)] : known->second,
-                  numbers.values)) {
+    std::pair key(line.rank, std::move(numbers.shape));
+    const bool known = counters.contains(key);
+    if ((known || counters.size() < kMostShapes) &&
+        counts_on(counters[std::move(key)], numbers.values)) {
       return true;
     }
   }

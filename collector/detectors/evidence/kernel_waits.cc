@@ -101,7 +101,8 @@ std::optional<KernelWait> wait_in(const model::Fact& fact) {
                        .part = row->part,
                        .what = row->what,
                        .function = functions[i],
-                       .caller = {}};
+                       .caller = {},
+                       .line = {}};
     }
     if (row->part == out->part) {
       out->caller = functions[i];
@@ -117,8 +118,9 @@ bool waits_for_work(const model::Fact& fact) {
                                                        "_event_read", "_poll"};
   const auto functions = fact.list("functions");
   return std::any_of(functions.begin(), functions.end(), [&kAlways](const std::string& function) {
-    return std::any_of(kAlways.begin(), kAlways.end(), [&function](std::string_view word) {
-      return function.ends_with(word) || function.starts_with("ret_from_fork");
+    const std::string_view name = std::string_view(function).substr(0, function.find('.'));
+    return std::any_of(kAlways.begin(), kAlways.end(), [name](std::string_view word) {
+      return name.ends_with(word) || name.starts_with("ret_from_fork");
     });
   });
 }
@@ -164,6 +166,7 @@ std::vector<KernelWait> kernel_waits(const model::JobModel& job) {
     }
     wait->process = wait->pid == 0 ? nullptr : model::process(job, wait->pid);
     wait->uninterruptible = sleeps_uninterruptibly(job, *fact);
+    wait->line = fact->text("text").value_or("");
     wait->stays = fact->number("blocked_seconds").has_value();  // it did not run during that time
     const auto before = of_thread.find(thread);
     if (before != of_thread.end() && wait->pid != 0) {
@@ -205,6 +208,11 @@ Findings findings_of_kernel_waits(const graph::Examination& examination, std::st
                                wait.caller == wait.function
                                    ? std::string()
                                    : fmt::format(", called by {}", wait.caller))});
+    }
+  }
+  for (const KernelWait& wait : waits) {
+    if (!wait.line.empty() && finding.evidence.size() < kMostNamedProcesses) {
+      finding.evidence.push_back({.rank = {}, .text = "kernel: " + wait.line});
     }
   }
   const KernelWait& first = waits.front();

@@ -25,6 +25,7 @@ constexpr std::size_t kLongestSymbolOfTask = 128;
 struct HungTask {
   pid_t pid = 0;
   std::int64_t seconds = 0;
+  std::string line;
   std::vector<std::string> functions;
   std::vector<std::string> modules;
 };
@@ -43,7 +44,11 @@ std::optional<HungTask> hung_task(std::string_view text) {
   if (!pid || !seconds || !is_program_of_python(task->substr(0, colon))) {
     return std::nullopt;
   }
-  return HungTask{.pid = *pid, .seconds = *seconds, .functions = {}, .modules = {}};
+  return HungTask{.pid = *pid,
+                  .seconds = *seconds,
+                  .line = base::elide(base::printable(base::trim(text)), kLongestSymbolOfTask),
+                  .functions = {},
+                  .modules = {}};
 }
 
 /// A frame of "Call Trace:"; those with "? " are remains on the stack.
@@ -70,6 +75,7 @@ void add_hung_task(HungTask task, model::JobModel& job) {
   fact.fields["modules"] = std::move(task.modules);
   fact.fields["state"] = std::string("D");
   fact.fields["blocked_seconds"] = task.seconds;
+  fact.fields["text"] = std::move(task.line);
   job.facts.push_back(std::move(fact));
 }
 
@@ -79,14 +85,14 @@ void read_hung_tasks(std::string_view log, model::JobModel& job) {
   if (log.find(" blocked for more than ") == log.npos) {
     return;
   }
-  std::optional<HungTask> current;
+  HungTask current;  // pid 0: none
   std::size_t below = 0;
   std::size_t told = 0;
   const auto finish = [&] {
-    if (current && !current->functions.empty() && told++ < kMostHungTasks) {
-      add_hung_task(std::move(*current), job);
+    if (current.pid != 0 && !current.functions.empty() && told++ < kMostHungTasks) {
+      add_hung_task(std::move(current), job);
     }
-    current.reset();
+    current = {};
   };
   for (const std::string_view raw : base::split(log, '\n')) {
     const std::string_view line = raw.substr(0, kLongestLogLine);
@@ -97,10 +103,10 @@ void read_hung_tasks(std::string_view log, model::JobModel& job) {
       finish();
     }
     if (next) {
-      current = std::move(next);
+      current = std::move(*next);
       below = 0;
-    } else if (current) {
-      read_trace_line(text, *current);
+    } else if (current.pid != 0) {
+      read_trace_line(text, current);
     }
   }
   finish();
