@@ -169,13 +169,47 @@ Findings last_threads(const graph::Examination& examination, Confidence still) {
   return findings;
 }
 
+/// The main thread of a process without a rank waits in an exit handler, in native code, for a
+/// thread that is still there.
+Findings exit_handlers(const graph::Examination& examination) {
+  Findings findings;
+  for (const model::Process* process : processes(examination.job)) {
+    const model::Thread* main = model::main_thread(*process);
+    if (main == nullptr || !alive(*process) || process->rank || process->threads.size() < 2 ||
+        !is_exiting(*main)) {
+      continue;
+    }
+    const auto wait = own_wait(*main);
+    const model::Frame* telling = wait ? model::telling_frame(*main) : nullptr;
+    const bool works = std::any_of(process->threads.begin(), process->threads.end(),
+                                   [](const model::Thread& one) { return one.state == 'R'; });
+    if (telling == nullptr || wait->kind != OwnWaitKind::kSignal || works) {
+      continue;
+    }
+    Suspect suspect = suspect_in(examination, *process, main);
+    suspect.confidence = Confidence::kPossible;
+    suspect.note = "the main thread is here";
+    suspect.evidence = fmt::format("{} runs exit handlers and waits in {}", full_thread_name(*main),
+                                   function_said(*telling));
+    Finding finding = accuse(examination, kKind, {suspect});
+    finding.summary = fmt::format("{} does not exit: {} waits for one of its threads",
+                                  named(process->pid, "a process"), function_said(*telling));
+    finding.fix =
+        "Capture the stacks again after 10 s. If it still waits, end that library's threads before "
+        "the program ends, or update it. Or call os._exit() once results are written.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
   if (Findings last = still ? last_threads(examination, *still) : Findings(); !last.empty()) {
     return last;
   }
   if (still && examination.standings.empty()) {
-    return programs_that_stay(examination);
+    Findings programs = programs_that_stay(examination);
+    return programs.empty() ? exit_handlers(examination) : programs;
   }
   if (still && all_ranks_are_done(examination)) {
     return launchers_that_stay(examination, *still);

@@ -158,7 +158,7 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
     const auto wait = waits_alone(process);
     const bool native = mutex_taker(thread).has_value();
     const bool alone = process.threads.size() == 1 && owner_unknown &&
-                       (!native || lists_native_threads(process)) &&
+                       (!native || forked || lists_native_threads(process)) &&
                        (waits_for_private_lock(examination.job, thread) || native ||
                         (wait && wait->kind == OwnWaitKind::kLock));
     if (!owner && !alone) {
@@ -208,6 +208,36 @@ std::optional<Suspect> waits_in_fork(const graph::Examination& examination,
     return suspect;
   }
   return std::nullopt;
+}
+
+/// The only thread of a process waits for a mutex of its own: it was forked, although nothing shows
+/// from which process.
+std::optional<Finding> mutex_of_nobody(const graph::Examination& examination,
+                                       const model::Process& process) {
+  const auto wait =
+      alive(process) && !forked_without_exec(examination.job, process) && !is_dumped_worker(process)
+          ? waits_alone(process)
+          : std::nullopt;
+  if (!wait || wait->kind != OwnWaitKind::kLock || wait->asker == nullptr || !stuck(examination) ||
+      !lists_native_threads(process) || !is_private_futex(process.threads.front())) {
+    return std::nullopt;
+  }
+  const model::Frame* telling = model::telling_frame(process.threads.front());
+  const std::string function = function_said(telling == nullptr ? *wait->asker : *telling);
+  Suspect suspect = suspect_in(examination, process, process.threads.data());
+  suspect.confidence = Confidence::kPossible;
+  suspect.note = "the only thread of the process waits here for a mutex";
+  suspect.evidence =
+      fmt::format("the mutex that {} takes is of process {} alone, which has no other thread",
+                  function, process.pid);
+  Finding finding = accuse(examination, kKind, {suspect});
+  finding.summary =
+      fmt::format("the only thread of {} waits for a mutex in {}: probably it was held at a fork",
+                  named(process.pid, "a process"), function);
+  finding.fix =
+      "Start the child with the spawn or forkserver method, or fork before that library starts its "
+      "threads.";
+  return finding;
 }
 
 Finding fork_that_waits(const graph::Examination& examination, const std::vector<Suspect>& there) {
@@ -302,6 +332,11 @@ Findings detect(const graph::Examination& examination) {
         "Fork before threads are started that take this lock, or start the child with the spawn or "
         "forkserver method.";
     findings.push_back(std::move(finding));
+  }
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto finding = findings.empty() ? mutex_of_nobody(examination, *process) : std::nullopt) {
+      findings.push_back(std::move(*finding));
+    }
   }
   return findings;
 }

@@ -200,6 +200,19 @@ Findings failed_at_store(const graph::Examination& examination) {
   return findings;
 }
 
+/// The exception that says so may be the cause of the quoted one.
+std::optional<std::string> line_of_unknown_name(const model::JobModel& job) {
+  constexpr std::size_t kLongestNameLine = 200;
+  for (const model::Log& log : job.logs) {
+    for (const std::string_view line : base::split(log.text, '\n')) {
+      if (says_name_unknown(line.substr(0, 4096)) && line.find("Error: ") != line.npos) {
+        return base::elide(base::printable(base::trim(line)), kLongestNameLine);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 /// What the logs say. A rank that was given a different address than the others is of
 /// environment-differs. If a name was not found, no port and no firewall is at fault.
 Findings from_logs(const graph::Examination& examination) {
@@ -208,10 +221,14 @@ Findings from_logs(const graph::Examination& examination) {
   }
   Findings findings = findings_from_text(examination, kKind);
   findings = findings.empty() ? failed_at_store(examination) : std::move(findings);
+  const auto cause = findings.empty() ? std::nullopt : line_of_unknown_name(examination.job);
   for (Finding& finding : findings) {
-    const bool unknown =
-        std::any_of(finding.evidence.begin(), finding.evidence.end(),
-                    [](const Evidence& one) { return says_name_unknown(one.text); });
+    bool unknown = std::any_of(finding.evidence.begin(), finding.evidence.end(),
+                               [](const Evidence& one) { return says_name_unknown(one.text); });
+    if (cause && !unknown) {
+      finding.evidence.push_back({.rank = {}, .text = "log: " + *cause});
+      unknown = true;
+    }
     const std::size_t verb = unknown ? finding.summary.find("cannot reach") : std::string::npos;
     if (verb != std::string::npos) {
       finding.summary.replace(verb, std::string_view("cannot reach the rendezvous").size(),

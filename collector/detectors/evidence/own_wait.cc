@@ -18,13 +18,20 @@ using model::Frame;
 using model::Thread;
 using std::string_view;
 
+/// The argument of glibc's functions that wait for a futex.
+bool has_scope(const Frame& frame, string_view scope) {
+  return std::any_of(frame.locals.begin(), frame.locals.end(), [scope](const auto& local) {
+    return local.first == "private" && local.second == scope;
+  });
+}
+
 /// Shared by processes, or waits for the device or the network and not for a thread.
 bool is_foreign(const Frame& frame) {
   constexpr std::array<string_view, 3> kFunctions = {"semlock_", "SemLock", "sem_open"};
   constexpr std::array<string_view, 8> kModules = {"_multiprocessing", "libcuda.so", "libcudart",
                                                    "libnvidia-",       "libnccl",    "librccl",
                                                    "libhsa-runtime",   "libamdhip64"};
-  return model::contains_any(frame.function, kFunctions) ||
+  return has_scope(frame, "128") || model::contains_any(frame.function, kFunctions) ||
          model::contains_any(frame.module, kModules);
 }
 
@@ -135,6 +142,11 @@ std::optional<OwnWait> own_wait(const Thread& thread) {
              : std::nullopt;
 }
 
+bool is_private_futex(const Thread& thread) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(),
+                     [](const Frame& frame) { return has_scope(frame, "0"); });
+}
+
 bool lists_native_threads(const model::Process& process) {
   constexpr std::array<string_view, 4> kTools = {"gdb", "lldb", "eu-stack", "sample"};
   const string_view tool = process.threads.front().capture;
@@ -143,10 +155,10 @@ bool lists_native_threads(const model::Process& process) {
 }
 
 bool is_exiting(const Thread& thread) {
-  constexpr std::array<string_view, 9> kExits = {
-      "Py_FinalizeEx", "Py_Finalize",         "Py_Exit",
-      "exit",          "__run_exit_handlers", "_Exit",
-      "_dl_fini",      "__cxa_finalize",      "finalize_interp_clear"};
+  constexpr std::array<string_view, 12> kExits = {
+      "Py_FinalizeEx",         "Py_Finalize",    "Py_Exit",          "exit",
+      "__run_exit_handlers",   "_Exit",          "_dl_fini",         "__cxa_finalize",
+      "finalize_interp_clear", "_PyAtExit_Call", "atexit_callfuncs", "call_py_exitfuncs"};
   return std::any_of(thread.frames.begin(), thread.frames.end(), [&kExits](const Frame& frame) {
     const string_view name = std::string_view(frame.function).substr(0, frame.function.find('('));
     return frame.language == model::Language::kNative &&
@@ -165,8 +177,8 @@ std::optional<OwnWait> waits_alone(const model::Process& process) {
   }
   const auto from = static_cast<std::size_t>(wait->asker - only.frames.data()) + 1;
   const Frame* again = frame_in_code_of(*wait->asker, only, from);
-  const bool twice =
-      again != nullptr && plain_function(again->function) == plain_function(wait->asker->function);
+  const std::string name = plain_function(wait->asker->function);
+  const bool twice = again != nullptr && !name.empty() && plain_function(again->function) == name;
   return twice ? std::nullopt : wait;
 }
 

@@ -27,6 +27,9 @@ std::optional<OwnWait> own_wait(const model::Thread& thread);
 /// function that waits is not on its stack a second time.
 std::optional<OwnWait> waits_alone(const model::Process& process);
 
+/// glibc's frames show that the futex is of this process alone.
+bool is_private_futex(const model::Thread& thread);
+
 /// Whether all threads of the process are known, and not only those of Python.
 bool lists_native_threads(const model::Process& process);
 

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "base/word.h"
+#include "collector/detectors/evidence/ended_outside.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/model/questions.h"
@@ -205,12 +206,19 @@ std::optional<Finding> told_kills(const graph::Examination& examination) {
   if (by_kernel) {  // the shell then reports the same kills
     std::erase_if(kills, [](const Kill& kill) { return !kill.by_kernel; });
   }
+  const auto limit = by_kernel ? std::nullopt : told_memory_limit(job);
+  if (limit) {
+    finding.evidence.push_back({.rank = {}, .text = "log: " + limit->line});
+  }
   finding.summary =
-      by_kernel ? fmt::format("the kernel killed {} because memory ran out", killed_ones(kills))
-                : fmt::format("{} {} killed by SIGKILL (sender unknown)", killed_ones(kills),
-                              kills.size() == 1 ? "was" : "were");
+      limit       ? fmt::format("{} {} killed at {}", killed_ones(kills),
+                          kills.size() == 1 ? "was" : "were", limit->whose)
+      : by_kernel ? fmt::format("the kernel killed {} because memory ran out", killed_ones(kills))
+                  : fmt::format("{} {} killed by SIGKILL (sender unknown)", killed_ones(kills),
+                                kills.size() == 1 ? "was" : "were");
   finding.fix =
-      by_kernel
+      limit ? limit->fix
+      : by_kernel
           ? "Lower the memory of this process (batch, workers, prefetch, offloading), or give the "
             "node or its container more."
           : "Run `dmesg | grep -i kill` on that node: the out-of-memory killer or a person sent "

@@ -321,6 +321,9 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   }
   auto raised = add_timed_out(streams, path, finding);
   add_interrupted(streams, finding);
+  const bool ranks_of_path =
+      std::none_of(finding.dumps.begin(), finding.dumps.end(),
+                   [](const StackDump& dump) { return dump.process.rank.has_value(); });
   model::JobModel job;
   if (!finding.dumps.empty()) {
     job = job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
@@ -351,7 +354,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     job.coverage.observed.push_back(fmt::format("{}{}", model::kReadAsLog, path));
     job.logs.push_back({.rank = rank, .text = model::without_secrets(shortened(std::move(rest)))});
   }
-  settle_watchdog_aborts(job);
+  settle_watchdog_aborts(ranks_of_path, job);
   // Otherwise a rank that only writes to the log may also have made that call.
   if (told != Told::kMismatch) {
     settle_timed_out(raised, job);

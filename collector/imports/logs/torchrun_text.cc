@@ -239,7 +239,7 @@ std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobMode
   return std::move(failures.ended);
 }
 
-void settle_watchdog_aborts(model::JobModel& job) {
+void settle_watchdog_aborts(bool ranks_of_path, model::JobModel& job) {
   model::RankSet watched;
   for (const model::Fact& fact : job.facts) {
     const bool told = fact.kind == "watchdog-timeout" || fact.kind == "watchdog-stuck";
@@ -252,16 +252,24 @@ void settle_watchdog_aborts(model::JobModel& job) {
     return;
   }
   for (model::Process& process : job.observations.back().processes) {
-    const bool aborted = process.exit && process.exit->signal == SIGABRT;
+    const bool aborted =
+        process.exit && process.exit->signal == SIGABRT && !process.threads.empty();
+    if (aborted && ranks_of_path && process.rank && !watched.contains(*process.rank)) {
+      process.rank.reset();  // the file has the output of several ranks
+    }
     if (aborted && !process.rank && watched.size() == 1) {
       process.rank = watched.front();
     }
-    if (aborted && process.rank && watched.contains(*process.rank) && !process.threads.empty()) {
-      process.exit.reset();
-      process.state = 'S';
-      for (model::Thread& thread : process.threads) {
-        thread.state = thread.state == 'X' ? 'S' : thread.state;
-      }
+    if (!aborted || (process.rank && !watched.contains(*process.rank))) {
+      continue;
+    }
+    if (!process.rank) {  // one of them, but which is unknown
+      process.role = model::Role::kOther;
+    }
+    process.exit.reset();
+    process.state = 'S';
+    for (model::Thread& thread : process.threads) {
+      thread.state = thread.state == 'X' ? 'S' : thread.state;
     }
   }
 }

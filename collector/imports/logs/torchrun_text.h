@@ -21,8 +21,9 @@ std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobMode
 std::optional<model::Rank> sole_rank_of_agent(std::string_view log, model::JobModel& job);
 
 /// A crash report without a rank belongs to the one rank whose watchdog ended it, and its SIGABRT
-/// shows only that the rank waited.
-void settle_watchdog_aborts(model::JobModel& job);
+/// shows only that the rank waited. `ranks_of_path`: the ranks of processes are taken from the
+/// file's name, which may number something else.
+void settle_watchdog_aborts(bool ranks_of_path, model::JobModel& job);
 
 /// A rank that has ended, without further data.
 model::Process failed_rank();

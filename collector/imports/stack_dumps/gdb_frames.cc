@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -60,7 +61,12 @@ model::Frame native_frame(std::string_view line) {
     line = base::trim(line.substr(std::min(line.find(' '), line.size())));
     take_prefix(line, "in ");
   }
-  frame.function = native_name(line.substr(0, arguments_at(line)));
+  const std::size_t arguments = arguments_at(line);
+  frame.function = native_name(line.substr(0, arguments));
+  // Of glibc's futex functions: 0 = of this process alone, 128 = shared by processes.
+  if (const auto scope = number_behind(line.substr(arguments), "private=", 255)) {
+    frame.locals.emplace_back("private", std::to_string(*scope));
+  }
   read_place(line, frame);
   return frame;
 }

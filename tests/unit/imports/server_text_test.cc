@@ -49,6 +49,23 @@ TEST(WatchdogAborts, TheStackBelongsToTheRankThatTimedOut) {
   EXPECT_EQ(process->threads.at(0).frames.at(0).line, 61);
 }
 
+TEST(WatchdogAborts, OfSeveralRanksAStackWithoutARankIsOfNone) {
+  const std::string timed_out =
+      "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=BROADCAST, "
+      "NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 600010 milliseconds before timing out.\n";
+  const auto job =
+      read_log("[rank3]:[E908 08:39:25.1 ProcessGroupNCCL.cpp:685] [Rank 3] " + timed_out +
+                   "[rank6]:[E908 08:39:25.1 ProcessGroupNCCL.cpp:685] [Rank 6] " + timed_out +
+                   "Fatal Python error: Aborted\n\n"
+                   "Thread 0x00007f1b2c3d4700 (most recent call first):\n"
+                   "  File \"/srv/train.py\", line 61 in sync\n",
+               "prefill-0.log");
+  for (const model::Process& process : job.observations.back().processes) {
+    EXPECT_FALSE(process.exit);
+    EXPECT_TRUE(process.rank || process.role == model::Role::kOther);
+  }
+}
+
 TEST(WatchdogAborts, AnAbortWithoutATimeoutIsACrash) {
   const auto job = read_log(
       "Fatal Python error: Aborted\n\n"
