@@ -76,11 +76,14 @@ bool output_goes_on(const model::JobModel& job) {
   int after = 0;
   for (const model::Log& log : job.logs) {
     int here = 0;
+    // An `ifconfig` or a table beside the log does not show that the job runs.
+    bool told = job.logs.size() == 1;
     for (const std::string_view line : base::split(log.text, '\n')) {
-      const bool of_nccl = line.find(" NCCL ") != line.npos;
-      here = of_nccl || model::tells_trouble(line) ? 0 : here + (base::trim(line).empty() ? 0 : 1);
+      const bool trouble = line.find(" NCCL ") != line.npos || model::tells_trouble(line);
+      told = told || trouble;
+      here = trouble ? 0 : here + (base::trim(line).empty() ? 0 : 1);
     }
-    after = std::max(after, here);
+    after = told ? std::max(after, here) : after;
   }
   return after > kFew;
 }
