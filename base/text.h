@@ -2,6 +2,7 @@
 // Small text functions that every layer needs.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,10 @@ std::string ranges(const std::vector<int>& numbers);
 std::vector<std::string_view> split(std::string_view text, char separator);
 
 std::string_view trim(std::string_view text);
+
+bool contains(std::string_view text, std::string_view part);
+bool contains_any(std::string_view text, std::span<const std::string_view> parts);
+bool begins_with_any(std::string_view text, std::span<const std::string_view> parts);
 
 /// Cuts to `width` bytes (never inside a UTF-8 character) and marks the cut with "…".
 std::string elide(std::string_view text, std::size_t width);

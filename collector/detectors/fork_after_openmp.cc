@@ -40,7 +40,7 @@ bool all_threads_read(const model::Process& process) {
 
 /// In a function in which only a team of several threads waits. If the others are missing there was
 /// a fork, whichever process was the parent; provable if the tool shows threads without Python.
-bool waits_for_team_of_nobody(const model::Process& process, const model::Frame& pool) {
+bool waits_for_absent_team(const model::Process& process, const model::Frame& pool) {
   const bool for_team = pool.function.find("gomp_team_barrier_wait") != std::string::npos ||
                         pool.function.find("__kmp_join_barrier") != std::string::npos ||
                         pool.function.find("__kmp_hyper_barrier") != std::string::npos;
@@ -88,8 +88,7 @@ std::optional<Suspect> forked_into_dead_pool(const graph::Examination& examinati
   }
   const model::Frame* pool = waits_for_native_pool(*main);
   if (pool == nullptr || waits_for_mutex(*main) ||
-      (!forked_without_exec(examination.job, process) &&
-       !waits_for_team_of_nobody(process, *pool))) {
+      (!forked_without_exec(examination.job, process) && !waits_for_absent_team(process, *pool))) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, process, main);

@@ -212,8 +212,8 @@ std::optional<Suspect> waits_in_fork(const graph::Examination& examination,
 
 /// The only thread of a process waits for a mutex of its own: it was forked, although nothing shows
 /// from which process.
-std::optional<Finding> mutex_of_nobody(const graph::Examination& examination,
-                                       const model::Process& process) {
+std::optional<Finding> mutex_of_lone_thread(const graph::Examination& examination,
+                                            const model::Process& process) {
   const auto wait =
       alive(process) && !forked_without_exec(examination.job, process) && !is_dumped_worker(process)
           ? waits_alone(process)
@@ -334,7 +334,8 @@ Findings detect(const graph::Examination& examination) {
     findings.push_back(std::move(finding));
   }
   for (const model::Process* process : processes(examination.job)) {
-    if (auto finding = findings.empty() ? mutex_of_nobody(examination, *process) : std::nullopt) {
+    if (auto finding =
+            findings.empty() ? mutex_of_lone_thread(examination, *process) : std::nullopt) {
       findings.push_back(std::move(*finding));
     }
   }

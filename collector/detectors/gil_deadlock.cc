@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/gil_holder.h"
@@ -85,7 +86,7 @@ std::string native_call(const model::Thread& thread) {
     if (frame.language != model::Language::kNative) {
       break;
     }
-    if (model::says_why(frame) && !model::begins_with_any(frame.function, kLocks)) {
+    if (model::says_why(frame) && !base::begins_with_any(frame.function, kLocks)) {
       return function_said(frame);
     }
   }

@@ -19,6 +19,7 @@
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/setup_steps.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/evidence/written_after.h"
 
 namespace ddpdoctor::detectors::nccl_setup_stalled {
 namespace {

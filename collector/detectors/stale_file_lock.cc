@@ -30,10 +30,6 @@ constexpr std::string_view kNoLocks = "[Errno 37] No locks available";
 
 using Lines = program::SourceText;
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 /// The lines under a header, by indentation.
 std::string body_below(const Lines& lines, int header, int indent) {
   std::string body;
@@ -52,11 +48,12 @@ std::string body_below(const Lines& lines, int header, int indent) {
 
 /// Creates a file that must not exist yet: O_EXCL, mode x, mkdir, link.
 bool creates_exclusively(std::string_view code) {
-  const bool makes = contains(code, "O_EXCL") || contains(code, "'x'") || contains(code, "\"x\"") ||
-                     contains(code, "os.mkdir(") || contains(code, "os.link(") ||
-                     contains(code, "os.symlink(") || contains(code, "exist_ok=False");
-  return makes && (contains(code, "FileExistsError") || contains(code, "OSError") ||
-                   contains(code, "EEXIST"));
+  const bool makes = base::contains(code, "O_EXCL") || base::contains(code, "'x'") ||
+                     base::contains(code, "\"x\"") || base::contains(code, "os.mkdir(") ||
+                     base::contains(code, "os.link(") || base::contains(code, "os.symlink(") ||
+                     base::contains(code, "exist_ok=False");
+  return makes && (base::contains(code, "FileExistsError") || base::contains(code, "OSError") ||
+                   base::contains(code, "EEXIST"));
 }
 
 /// "if not os.path.exists(lock): break" in the body of a loop.
@@ -65,7 +62,8 @@ bool ends_when_gone(std::string_view body) {
   const std::string_view line =
       test == std::string_view::npos ? std::string_view() : body.substr(test);
   const std::size_t exists = line.substr(0, line.find('\n')).find("exists(");
-  return exists != std::string_view::npos && (contains(line, "break") || contains(line, "return"));
+  return exists != std::string_view::npos &&
+         (base::contains(line, "break") || base::contains(line, "return"));
 }
 
 /// The body of the user's function that a condition calls: "while not try_lock(path)".
@@ -77,7 +75,7 @@ std::string called_in(const Lines& lines, std::string_view condition) {
       continue;
     }
     const std::string name = text.substr(def + 4, open - def - 3);  // with its bracket
-    if (contains(condition, name)) {
+    if (base::contains(condition, name)) {
       return body_below(lines, number, static_cast<int>(text.find_first_not_of(" \t")));
     }
   }
@@ -88,9 +86,10 @@ bool waits_until_gone(const Lines& lines, const program::Block& loop) {
   if (loop.kind != program::BlockKind::kWhile && loop.kind != program::BlockKind::kFor) {
     return false;
   }
-  const bool tests = contains(loop.condition, "exists(") || contains(loop.condition, "isfile(");
+  const bool tests =
+      base::contains(loop.condition, "exists(") || base::contains(loop.condition, "isfile(");
   if (tests) {
-    return loop.kind == program::BlockKind::kWhile && !contains(loop.condition, "not ");
+    return loop.kind == program::BlockKind::kWhile && !base::contains(loop.condition, "not ");
   }
   const std::string body = body_below(lines, loop.line, loop.indent);
   return creates_exclusively(body) || ends_when_gone(body) ||
@@ -264,7 +263,7 @@ std::string locks_of_extensions(const model::JobModel& job) {
     const std::string_view before = std::string_view(log.text).substr(0, log.text.find(kRoot));
     const std::size_t at = before.rfind(kUsing);
     const auto root = before.substr(std::min(at, before.size()));
-    if (before.size() < log.text.size() && at != before.npos && !contains(root, "\n")) {
+    if (before.size() < log.text.size() && at != before.npos && !base::contains(root, "\n")) {
       return fmt::format("{}/*/lock", root.substr(kUsing.size()));
     }
   }
@@ -274,7 +273,7 @@ std::string locks_of_extensions(const model::JobModel& job) {
 /// The line in which the file system refuses locks: flock always fails there.
 const model::Log* refused_locks(const model::JobModel& job) {
   const auto found = std::find_if(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
-    return contains(log.text, kNoLocks) && contains(log.text, "flock");
+    return base::contains(log.text, kNoLocks) && base::contains(log.text, "flock");
   });
   return found == job.logs.end() ? nullptr : &*found;
 }

@@ -75,9 +75,7 @@ void add_announcements(const model::JobModel& job, Finding& finding) {
   std::size_t lines = 0;
   for (const model::Log& log : job.logs) {
     for (const std::string_view line : base::split(log.text, '\n')) {
-      const bool says = std::any_of(kWords.begin(), kWords.end(), [line](std::string_view words) {
-        return line.find(words) != std::string_view::npos;
-      });
+      const bool says = base::contains_any(line, kWords);
       if (says && lines < kMostLines) {
         ++lines;
         finding.evidence.push_back(

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::diagnosis {
@@ -24,12 +25,6 @@ constexpr std::array<std::string_view, 14> kWaits = {
 constexpr std::array<std::string_view, 4> kInterpreter = {"_PyEval_", "PyEval_", "PyObject_",
                                                           "_PyObject_"};
 
-bool contains_any(const std::string& function, std::span<const std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&function](std::string_view part) {
-    return function.find(part) != std::string::npos;
-  });
-}
-
 bool is_native(const model::Thread& thread) {
   return !thread.frames.empty() &&
          std::all_of(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
@@ -44,11 +39,11 @@ const model::Frame* telling_frame(const model::Thread& thread) {
     if (frame.function.empty()) {
       continue;
     }
-    if (contains_any(frame.function, kInterpreter)) {
+    if (base::contains_any(frame.function, kInterpreter)) {
       break;
     }
     first = first == nullptr ? &frame : first;
-    if (!contains_any(frame.function, kWaits)) {
+    if (!base::contains_any(frame.function, kWaits)) {
       return &frame;
     }
   }

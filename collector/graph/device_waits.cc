@@ -20,16 +20,6 @@ namespace {
 using std::string_view;
 using Frames = std::span<const stacks::Frame>;
 
-bool contains(string_view text, string_view part) {
-  return text.find(part) != string_view::npos;
-}
-
-template <std::size_t N>
-bool contains_any(string_view text, const std::array<string_view, N>& parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [text](string_view part) { return contains(text, part); });
-}
-
 bool is_native(const stacks::Frame& frame) {
   return frame.language == stacks::Language::kNative;
 }
@@ -80,7 +70,7 @@ template <std::size_t N>
 bool is_one_of(const std::array<NeedsDevice, N>& table, const stacks::Frame& frame) {
   const string_view name = plain_name(frame.function);
   return std::any_of(table.begin(), table.end(), [&](const NeedsDevice& one) {
-    return contains(frame.file, one.file) && (one.function.empty() || name == one.function);
+    return base::contains(frame.file, one.file) && (one.function.empty() || name == one.function);
   });
 }
 
@@ -94,9 +84,9 @@ bool reads_device(const program::Call& call) {
                                                    "numpy", "synchronize", "nonzero"};
   constexpr std::array<string_view, 3> kConversions = {"float", "int", "bool"};
   const string_view name = program::last_name(call.callee);
-  if (contains(call.callee, ".")) {
+  if (base::contains(call.callee, ".")) {
     const bool to_host = name == "to" && !call.arguments.empty() && is_string(call.arguments[0]) &&
-                         contains(call.arguments[0], "cpu");
+                         base::contains(call.arguments[0], "cpu");
     return to_host || std::find(kMethods.begin(), kMethods.end(), name) != kMethods.end();
   }
   return call.arguments.size() == 1 && !is_string(call.arguments[0]) &&
@@ -112,7 +102,7 @@ bool reads_truth(std::string_view statement, const std::vector<program::Call>& c
   return std::any_of(kTests.begin(), kTests.end(),
                      [statement](string_view word) { return statement.starts_with(word); }) &&
          std::any_of(calls.begin(), calls.end(), [&kMethods](const program::Call& call) {
-           return contains(call.callee, ".") &&
+           return base::contains(call.callee, ".") &&
                   std::find(kMethods.begin(), kMethods.end(), program::last_name(call.callee)) !=
                       kMethods.end();
          });
@@ -128,14 +118,14 @@ bool asks_for_nccl(const model::JobModel& job) {
     if (backend.empty() && !call.arguments.empty()) {
       backend = call.arguments.front();
     }
-    return is_string(backend) && contains(backend, "nccl");
+    return is_string(backend) && base::contains(backend, "nccl");
   };
   for (const auto& [file, text] : job.sources) {
     if (!model::is_user_file(file)) {
       continue;
     }
     for (const auto& [line, words] : text) {
-      if (!contains(words, "nccl")) {  // most lines need no parser
+      if (!base::contains(words, "nccl")) {  // most lines need no parser
         continue;
       }
       const std::string statement = program::statement_at(text, line);
@@ -167,7 +157,7 @@ bool is_of_autograd(const model::Thread& thread) {
 
 bool is_in_torch_distributed(const stacks::Frame& frame) {
   return frame.language == stacks::Language::kPython &&
-         contains(frame.file, "torch/distributed/distributed_c10d.py");
+         base::contains(frame.file, "torch/distributed/distributed_c10d.py");
 }
 
 }  // namespace
@@ -184,8 +174,8 @@ bool is_driver_frame(const stacks::Frame& frame) {
            (prefix.ends_with('_') ||
             std::isupper(static_cast<unsigned char>(function[prefix.size()])) != 0);
   });
-  return named || is_of_cuda_driver(function) || contains_any(function, kWaits) ||
-         contains_any(frame.module, kDriverModules);
+  return named || is_of_cuda_driver(function) || base::contains_any(function, kWaits) ||
+         base::contains_any(frame.module, kDriverModules);
 }
 
 Frames above_driver(Frames frames) {
@@ -237,7 +227,7 @@ bool waits_for_all_of_device(Frames frames) {
       "cuMemAlloc", "hipFree",      "hipMalloc",          "cuModuleUnload", "cuCtxDestroy"};
   const auto python = std::find_if_not(frames.begin(), frames.end(), is_native);
   return std::any_of(frames.begin(), python, [&kCalls](const stacks::Frame& frame) {
-    return contains_any(frame.function, kCalls);
+    return base::contains_any(frame.function, kCalls);
   });
 }
 
@@ -251,7 +241,7 @@ bool waits_for_device(Frames frames) {
   }
   for (const stacks::Frame& frame : frames) {
     if (is_native(frame)) {
-      if (contains_any(frame.function, kWaits)) {
+      if (base::contains_any(frame.function, kWaits)) {
         return true;
       }
       continue;
@@ -264,10 +254,11 @@ bool waits_for_device(Frames frames) {
 bool is_inside_driver(Frames frames) {
   constexpr std::array<string_view, 3> kYields = {"sched_yield", "ioctl", "poll"};
   const auto inner = std::find_if_not(frames.begin(), frames.end(), [&](const auto& frame) {
-    return is_native(frame) && contains_any(frame.function, kYields);
+    return is_native(frame) && base::contains_any(frame.function, kYields);
   });
   return inner != frames.end() && has_no_symbol(*inner) &&
-         (contains(inner->module, "libcuda.so") || contains(inner->module, "libhsa-runtime"));
+         (base::contains(inner->module, "libcuda.so") ||
+          base::contains(inner->module, "libhsa-runtime"));
 }
 
 bool reads_device_value(const model::JobModel& job, const model::Thread& thread) {
@@ -301,12 +292,12 @@ string_view backend_in(Frames frames) {
       continue;
     }
     const string_view function = frame.function;
-    if (function.starts_with("gloo::") || contains(function, "ProcessGroupGloo") ||
-        contains(function, " gloo::")) {
+    if (function.starts_with("gloo::") || base::contains(function, "ProcessGroupGloo") ||
+        base::contains(function, " gloo::")) {
       return "gloo";
     }
-    if (function.starts_with("nccl") || contains(function, "ProcessGroupNCCL") ||
-        contains(function, "WorkNCCL")) {
+    if (function.starts_with("nccl") || base::contains(function, "ProcessGroupNCCL") ||
+        base::contains(function, "WorkNCCL")) {
       return "nccl";
     }
   }

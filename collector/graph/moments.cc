@@ -111,9 +111,7 @@ bool counts_its_rounds(const program::SourceText& lines, const program::Block& l
   constexpr std::array<std::string_view, 3> kMore = {" and ", " or ", "("};
   const std::string_view condition = loop.condition;
   const std::size_t compared = condition.find_first_of("<>");
-  const bool more = std::any_of(kMore.begin(), kMore.end(), [condition](std::string_view word) {
-    return condition.find(word) != condition.npos;
-  });
+  const bool more = base::contains_any(condition, kMore);
   if (compared == std::string_view::npos || more) {
     return false;
   }

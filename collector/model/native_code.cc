@@ -12,16 +12,6 @@ namespace ddpdoctor::model {
 
 using std::string_view;
 
-bool contains_any(string_view text, std::span<const string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [text](string_view part) { return text.find(part) != string_view::npos; });
-}
-
-bool begins_with_any(string_view text, std::span<const string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [text](string_view part) { return text.starts_with(part); });
-}
-
 bool is_libc_code(const Frame& frame) {
   constexpr std::array<string_view, 8> kModules = {"libc.so", "libc-2",    "libpthread", "ld-linux",
                                                    "ld-2",    "libc.musl", "ld-musl",    "[vdso]"};
@@ -31,8 +21,9 @@ bool is_libc_code(const Frame& frame) {
                                                  "sem_wait",       "clone.S",    "libc-start.",
                                                  "cancellation.c", "nanosleep.c"};
   return frame.language == Language::kNative &&
-         (begins_with_any(frame.module, kModules) || contains_any(frame.file, kFolders) ||
-          begins_with_any(frame.file, kFiles) || frame.file.ends_with("stdlib/cxa_atexit.c"));
+         (base::begins_with_any(frame.module, kModules) ||
+          base::contains_any(frame.file, kFolders) || base::begins_with_any(frame.file, kFiles) ||
+          frame.file.ends_with("stdlib/cxa_atexit.c"));
 }
 
 bool is_interpreter_code(const Frame& frame) {
@@ -50,21 +41,22 @@ bool is_interpreter_code(const Frame& frame) {
                                                        "pythread_wrapper",
                                                        "_enter_buffered_busy",
                                                        "drop_gil"};
-  return frame.language == Language::kPython || (begins_with_any(frame.function, kBeginnings) &&
-                                                 frame.function.find("::") == std::string::npos);
+  return frame.language == Language::kPython ||
+         (base::begins_with_any(frame.function, kBeginnings) &&
+          frame.function.find("::") == std::string::npos);
 }
 
 bool takes_gil(string_view function) {
   constexpr std::array<string_view, 7> kTakers = {
       "take_gil",           "PyEval_RestoreThread",  "PyGILState_Ensure",   "PyEval_AcquireThread",
       "PyEval_AcquireLock", "_PyThreadState_Attach", "PyThreadState_Ensure"};
-  return contains_any(function, kTakers);
+  return base::contains_any(function, kTakers);
 }
 
 bool enters_python(string_view function) {
   constexpr std::array<string_view, 3> kEnters = {"PyGILState_Ensure", "gil_scoped_acquire",
                                                   "PyThreadState_Ensure"};
-  return contains_any(function, kEnters);
+  return base::contains_any(function, kEnters);
 }
 
 bool takes_mutex(string_view function) {
@@ -93,14 +85,14 @@ bool takes_mutex(string_view function) {
                                                   "RwLock::read_contended",
                                                   "RwLock::write_contended",
                                                   "uv_mutex_lock"};
-  return contains_any(function, kLocks);
+  return base::contains_any(function, kLocks);
 }
 
 bool has_lock_of_libc(string_view function) {
   constexpr std::array<string_view, 6> kFunctions = {"__internal_atexit",   "__new_exitfn",
                                                      "__cxa_atexit",        "__register_atfork",
                                                      "__cxa_at_quick_exit", "__unregister_atfork"};
-  return contains_any(function, kFunctions);
+  return base::contains_any(function, kFunctions);
 }
 
 bool surrounds_wait(string_view function) {
@@ -144,7 +136,7 @@ bool surrounds_wait(string_view function) {
       "uv_cond_wait",
       "uv_sem_wait",
       "nsync_"};
-  return function.empty() || contains_any(function, kAround);
+  return function.empty() || base::contains_any(function, kAround);
 }
 
 bool awaits_signal_of_thread(string_view function) {
@@ -153,7 +145,7 @@ bool awaits_signal_of_thread(string_view function) {
       "pthread_join",      "pthread_clockjoin",   "futex_wait_cancelable",
       "std::future",       "absl::CondVar::Wait", "gpr_cv_wait",
       "std::thread::park", "futex_wait",          "condition_variable::wait"};
-  return contains_any(function, kWaits);
+  return base::contains_any(function, kWaits);
 }
 
 bool has_timeout(string_view function) {
@@ -168,7 +160,8 @@ bool has_timeout(string_view function) {
                                                   "wait_for",
                                                   "wait_until",
                                                   "park_timeout"};
-  return contains_any(function, kTimed) || function.find("WithTimeout") != string_view::npos ||
+  return base::contains_any(function, kTimed) ||
+         function.find("WithTimeout") != string_view::npos ||
          function.find("timedjoin") != string_view::npos;
 }
 

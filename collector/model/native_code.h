@@ -4,15 +4,11 @@
 // the dynamic symbol table, so each row is a part of a name.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::model {
-
-bool contains_any(std::string_view text, std::span<const std::string_view> parts);
-bool begins_with_any(std::string_view text, std::span<const std::string_view> parts);
 
 /// Of libc, its threads or the dynamic loader, by the library or by the name of a source of glibc.
 bool is_libc_code(const Frame& frame);

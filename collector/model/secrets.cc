@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstddef>
 
+#include "base/text.h"
+
 namespace ddpdoctor::model {
 namespace {
 
@@ -41,8 +43,7 @@ bool is_quote(char c) {
 
 template <std::size_t N>
 bool holds_any(string_view text, const std::array<string_view, N>& parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [text](string_view part) { return text.find(part) != string_view::npos; });
+  return base::contains_any(text, parts);
 }
 
 /// Normalizes names for comparison: upper case, with one separator between words.

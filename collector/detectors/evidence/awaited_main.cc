@@ -6,6 +6,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/text.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/tracebacks.h"
 
@@ -15,9 +16,7 @@ namespace {
 bool says_end_of_wait(std::string_view exception) {
   constexpr std::array<std::string_view, 5> kWords = {"Timed out", "Socket Timeout", "ait timeout",
                                                       "timed out", "NCCL communicator was aborted"};
-  return std::any_of(kWords.begin(), kWords.end(), [exception](std::string_view words) {
-    return exception.find(words) != exception.npos;
-  });
+  return base::contains_any(exception, kWords);
 }
 
 /// "[1] is setting up NCCL communicator and retrieving ncclUniqueId from [0] …".

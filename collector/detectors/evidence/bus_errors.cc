@@ -7,15 +7,9 @@
 #include <array>
 #include <cctype>
 
+#include "base/text.h"
+
 namespace ddpdoctor::detectors {
-namespace {
-
-bool holds_word(std::string_view line, std::string_view word) {
-  return line.find(word) != std::string_view::npos;
-}
-
-}  // namespace
-
 bool is_of_gpu_driver(std::string_view line) {
   constexpr std::array<std::string_view, 2> kDrivers = {"nvidia ", "amdgpu "};
   for (const std::string_view driver : kDrivers) {
@@ -30,20 +24,21 @@ bool is_of_gpu_driver(std::string_view line) {
 }
 
 std::optional<GpuEvent> BusErrors::read(std::string_view line) {
-  const bool speaks = holds_word(line, "AER: ") || holds_word(line, "PCIe Bus Error: ") ||
-                      holds_word(line, "DPC: ") || holds_word(line, "no error_detected callback");
+  const bool speaks = base::contains(line, "AER: ") || base::contains(line, "PCIe Bus Error: ") ||
+                      base::contains(line, "DPC: ") ||
+                      base::contains(line, "no error_detected callback");
   if (!speaks) {
     return std::nullopt;
   }
-  const bool uncorrected = holds_word(line, "Uncorrect");
-  if (holds_word(line, "Correct") && !uncorrected) {
+  const bool uncorrected = base::contains(line, "Uncorrect");
+  if (base::contains(line, "Correct") && !uncorrected) {
     severity_ = Severity::kUnknown;
     return std::nullopt;
   }
-  severity_ = holds_word(line, "(Fatal)")       ? Severity::kFatal
-              : holds_word(line, "(Non-Fatal)") ? Severity::kMild
-                                                : severity_;
-  const bool failed = uncorrected || holds_word(line, "can't recover");
+  severity_ = base::contains(line, "(Fatal)")       ? Severity::kFatal
+              : base::contains(line, "(Non-Fatal)") ? Severity::kMild
+                                                    : severity_;
+  const bool failed = uncorrected || base::contains(line, "can't recover");
   if (!failed || !is_of_gpu_driver(line)) {
     return std::nullopt;
   }

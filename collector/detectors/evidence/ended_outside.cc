@@ -57,10 +57,6 @@ struct ToldEnd {
   std::string line;
 };
 
-bool holds_text(std::string_view line, std::string_view text) {
-  return line.find(text) != std::string_view::npos;
-}
-
 /// The word after a mark: digits, letters, '.', '-', '_' and '+'.
 std::string word_after(std::string_view line, std::string_view mark) {
   const std::size_t at = line.find(mark);
@@ -115,7 +111,7 @@ class EndsReading {
       return;
     }
     ToldEnd end{.what = found->what, .of = {}, .node = {}, .line = {}};
-    if (holds_text(line, "slurm") || holds_text(line, "CANCELLED")) {
+    if (base::contains(line, "slurm") || base::contains(line, "CANCELLED")) {
       end.of = slurm_name(line);
       end.node = word_after(line, " ON ");
     } else if (found->also == "/") {
@@ -199,18 +195,6 @@ std::string fix_of_end(const ToldEnd& end) {
          "attach PID` during the next run.";
 }
 
-}  // namespace
-
-std::optional<MemoryLimit> told_memory_limit(const model::JobModel& job) {
-  const auto end = told_end(job);
-  return end && end->what == Outside::kMemory
-             ? std::optional(MemoryLimit{
-                   .whose = whose_limit(*end), .line = end->line, .fix = fix_of_memory(*end)})
-             : std::nullopt;
-}
-
-namespace {
-
 /// A program of the job failed by an exception of its own.
 bool raised_itself(const model::JobModel& job) {
   const auto all = tracebacks(job);
@@ -220,6 +204,14 @@ bool raised_itself(const model::JobModel& job) {
 }
 
 }  // namespace
+
+std::optional<MemoryLimit> told_memory_limit(const model::JobModel& job) {
+  const auto end = told_end(job);
+  return end && end->what == Outside::kMemory
+             ? std::optional(MemoryLimit{
+                   .whose = whose_limit(*end), .line = end->line, .fix = fix_of_memory(*end)})
+             : std::nullopt;
+}
 
 std::optional<Finding> ended_by_scheduler(const graph::Examination& examination) {
   const auto end = told_end(examination.job);

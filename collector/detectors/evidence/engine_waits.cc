@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/nccl_words.h"
+#include "collector/detectors/evidence/written_after.h"
 #include "collector/model/log_lines.h"
 
 namespace ddpdoctor::detectors {
@@ -37,13 +38,14 @@ std::optional<Finding> engine_waits(const model::JobModel& job) {
   for (const model::Log& log : job.logs) {
     for (const std::string_view raw : base::split(log.text, '\n')) {
       const std::string_view line = model::read_log_line(raw.substr(0, 65'536)).text;
-      const std::string_view called = method_in(line);
-      const bool first = (!called.empty() && method.empty() && line.find('{') == line.npos) ||
-                         (says_no_block(line) && ++blocks == 1);
-      method = called.empty() || !method.empty() || line.find('{') != line.npos
-                   ? method
-                   : base::elide(base::printable(called), 64);
-      if (first) {
+      const std::string_view called = base::contains(line, "{") ? std::string_view()  // quoted
+                                                                : method_in(line);
+      const bool first_call = !called.empty() && method.empty();
+      const bool first_block = says_no_block(line) && ++blocks == 1;
+      if (first_call) {
+        method = base::elide(base::printable(called), 64);
+      }
+      if (first_call || first_block) {
         finding.evidence.push_back(
             {.rank = {},
              .text = "log: " + base::elide(base::printable(base::trim(line)), kLongestEngineLine)});

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/traceback_lines.h"
@@ -19,32 +20,26 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-bool contains_any(std::string_view text, std::span<const std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [text](std::string_view word) {
-    return text.find(word) != std::string_view::npos;
-  });
-}
-
 /// Exceptions of torch, gloo and NCCL when the process at the other end has exited.
 bool says_lost_connection(std::string_view exception) {
   constexpr std::array<std::string_view, 4> kWords = {
       "Connection closed by peer", "Connection reset by peer", "Broken pipe",
       "remote process exited or there was a network error"};
-  return contains_any(exception, kWords);
+  return base::contains_any(exception, kWords);
 }
 
 /// Exceptions of torch and gloo (1.13 to 2.13) when other ranks do not arrive in time.
 bool says_timeout(std::string_view exception) {
   constexpr std::array<std::string_view, 4> kWords = {"Timed out waiting", "Socket Timeout",
                                                       "wait timeout after", "Wait timeout"};
-  return contains_any(exception, kWords);
+  return base::contains_any(exception, kWords);
 }
 
 /// Raised by launchers after one of their ranks has failed.
 bool is_of_launcher(const Traceback& one) {
   constexpr std::array<std::string_view, 4> kWords = {"ChildFailedError", "ProcessRaisedException",
                                                       "ProcessExitedException", "SignalException"};
-  return one.of_launcher || contains_any(one.exception, kWords);
+  return one.of_launcher || base::contains_any(one.exception, kWords);
 }
 
 /// Its innermost line waits for a key that another rank sets.

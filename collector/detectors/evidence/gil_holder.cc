@@ -7,6 +7,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/text.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/model/native_code.h"
 
@@ -28,10 +29,7 @@ bool sleeps_in_kernel(const model::Thread& thread) {
   }
   const model::Frame& innermost = thread.frames.front();
   const std::string_view name = innermost.function;
-  return model::is_libc_code(innermost) &&
-         (name == "read" ||
-          std::any_of(kWaits.begin(), kWaits.end(),
-                      [name](std::string_view wait) { return name.find(wait) != name.npos; }));
+  return model::is_libc_code(innermost) && (name == "read" || base::contains_any(name, kWaits));
 }
 
 const model::Thread* holder_by_elimination(const model::Process& process) {

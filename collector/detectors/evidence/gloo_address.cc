@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/evidence/written_after.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -38,9 +39,7 @@ bool loopback_failed(std::string_view line) {
   const bool of_gloo = line.find("onnectFullMesh failed") != line.npos ||
                        line.find("pair.cc:") != line.npos ||
                        line.find("failed to connect, willRetry=") != line.npos;
-  return of_gloo && std::any_of(kPeers.begin(), kPeers.end(), [line](std::string_view peer) {
-           return line.find(peer) != line.npos;
-         });
+  return of_gloo && base::contains_any(line, kPeers);
 }
 
 /// It names no address: "Gloo connectFullMesh failed with [../pair.cc:144] no error".

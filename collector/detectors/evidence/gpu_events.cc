@@ -25,10 +25,6 @@ constexpr std::size_t kMostEvents = 1024;
 constexpr std::size_t kNearAddress = 4;  // lines of one message
 constexpr std::string_view kXid = "NVRM: Xid (";
 
-bool has(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
-
 std::int64_t number_behind(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   std::int64_t out = 0;
@@ -65,7 +61,8 @@ std::string host_of(std::string_view line) {
     return {};
   }
   const std::string_view host = line.substr(0, kernel).substr(line.rfind(' ', kernel - 1) + 1);
-  return kernel == 0 || host.empty() || has(host, ":") ? std::string() : base::printable(host);
+  return kernel == 0 || host.empty() || base::contains(host, ":") ? std::string()
+                                                                  : base::printable(host);
 }
 
 std::string said_of(std::int64_t number) {
@@ -104,7 +101,8 @@ std::optional<GpuEvent> of_diagnostics(std::string_view line) {
   const std::size_t word = at == line.npos ? at : line.find(" Xid ", at);
   const std::string_view rest = line.substr(std::min(word, line.size()));
   const std::int64_t number = number_behind(rest, " Xid ");
-  if (number == 0 || !has(rest, " detected ") || has(rest, "No user action")) {
+  if (number == 0 || !base::contains(rest, " detected ") ||
+      base::contains(rest, "No user action")) {
     return std::nullopt;
   }
   GpuEvent event;
@@ -121,11 +119,11 @@ std::optional<GpuEvent> of_diagnostics(std::string_view line) {
 
 /// A lost GPU may also be reported without an Xid.
 std::optional<GpuEvent> without_xid(std::string_view line) {
-  const bool kernel = has(line, "NVRM: ");
-  const bool gone = has(line, "fallen off the bus");
-  const bool lost = has(line, "GPU is lost");
-  const bool query = has(line, "Unable to determine the device handle for ");
-  const bool unstarted = kernel && has(line, "RmInitAdapter failed");
+  const bool kernel = base::contains(line, "NVRM: ");
+  const bool gone = base::contains(line, "fallen off the bus");
+  const bool lost = base::contains(line, "GPU is lost");
+  const bool query = base::contains(line, "Unable to determine the device handle for ");
+  const bool unstarted = kernel && base::contains(line, "RmInitAdapter failed");
   if (!(gone && kernel) && !query && !unstarted) {
     return std::nullopt;
   }
@@ -143,12 +141,12 @@ std::optional<GpuEvent> without_xid(std::string_view line) {
 /// detected!") and ROCm's runtime ("HW Exception by GPU node-9 (Agent handle: 0x…) reason :GPU
 /// Hang"), which aborts the process.
 std::optional<GpuEvent> of_amd(std::string_view line) {
-  const bool kernel = has(line, "amdgpu");
-  const bool hardware = kernel && has(line, "uncorrectable hardware error");
-  const bool ring = kernel && has(line, " ring ") && has(line, " timeout");
-  const bool reset = kernel && has(line, "GPU reset begin");
-  const bool hang = has(line, "HW Exception by GPU node-");
-  const bool access = has(line, "Memory access fault by GPU node-");
+  const bool kernel = base::contains(line, "amdgpu");
+  const bool hardware = kernel && base::contains(line, "uncorrectable hardware error");
+  const bool ring = kernel && base::contains(line, " ring ") && base::contains(line, " timeout");
+  const bool reset = kernel && base::contains(line, "GPU reset begin");
+  const bool hang = base::contains(line, "HW Exception by GPU node-");
+  const bool access = base::contains(line, "Memory access fault by GPU node-");
   if (!hardware && !ring && !reset && !hang && !access) {
     return std::nullopt;
   }
@@ -191,8 +189,8 @@ void read_log(std::string_view log, const model::JobModel& job, std::vector<GpuE
   for (std::string_view line : base::split(log, '\n')) {
     line = line.substr(0, kLongestEventLine);
     ++since;
-    const bool speaks =
-        has(line, "NVRM: ") || has(line, "device handle for ") || is_of_gpu_driver(line);
+    const bool speaks = base::contains(line, "NVRM: ") ||
+                        base::contains(line, "device handle for ") || is_of_gpu_driver(line);
     if (std::string own = speaks ? gpu_address(line) : std::string(); !own.empty()) {
       address = std::move(own);
       since = 0;

@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/evidence/written_after.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

@@ -21,22 +21,29 @@ namespace {
 
 constexpr std::size_t kLongestSignalLine = 200;
 
+struct SignalWords {
+  std::string_view text;
+  int signal = 0;
+};
+
 /// The signal that this line says the launcher received.
 std::optional<int> signal_in(std::string_view line) {
-  constexpr std::array<std::pair<std::string_view, int>, 8> kWords = {
+  constexpr std::array<SignalWords, 6> kReceived = {
       {{"Received Signals.SIGHUP death signal", SIGHUP},
        {"Received 1 death signal", SIGHUP},
        {"Received SIGHUP death signal", SIGHUP},
-       {" got signal: 1\n", SIGHUP},
        {"Received Signals.SIGTERM death signal", SIGTERM},
        {"Received 15 death signal", SIGTERM},
-       {"Received SIGTERM death signal", SIGTERM},
-       {" got signal: 15\n", SIGTERM}}};
-  for (const auto& [words, signal] : kWords) {
-    const bool at_end = words.ends_with('\n');
-    const std::string_view text = at_end ? words.substr(0, words.size() - 1) : words;
-    if (at_end ? line.find("SignalException: Process ") != line.npos && line.ends_with(text)
-               : line.find(text) != line.npos) {
+       {"Received SIGTERM death signal", SIGTERM}}};
+  constexpr std::array<SignalWords, 2> kRaised = {
+      {{" got signal: 1", SIGHUP}, {" got signal: 15", SIGTERM}}};
+  for (const auto& [words, signal] : kReceived) {
+    if (base::contains(line, words)) {
+      return signal;
+    }
+  }
+  for (const auto& [words, signal] : kRaised) {
+    if (base::contains(line, "SignalException: Process ") && line.ends_with(words)) {
       return signal;
     }
   }

@@ -21,46 +21,34 @@ namespace {
 
 using model::Thread;
 
-struct KnownPair {
+/// A library with this pair of functions.
+struct PoolWithWakeup {
   std::string_view file;
-  std::string_view holder;  // holds the lock and waits in the function `until`
-  std::string_view until;
-  std::string_view until_file;
-  std::string_view wanter;  // its own line takes the lock
-  std::string_view lock;
   std::string_view fix;
 };
 
-constexpr std::array<KnownPair, 2> kPairs = {{
+constexpr std::array<PoolWithWakeup, 2> kPools = {{
     {.file = "concurrent/futures/process.py",
-     .holder = "wakeup",
-     .until = "_send",
-     .until_file = "multiprocessing/connection.py",
-     .wanter = "wait_result_broken_or_wakeup",
-     .lock = "the executor's shutdown lock",
      .fix = "Update Python (3.11.8, 3.12.2 or later), or submit fewer tasks at once."},
-    {.file = "loky/process_executor.py",
-     .holder = "wakeup",
-     .until = "_send",
-     .until_file = "multiprocessing/connection.py",
-     .wanter = "wait_result_broken_or_wakeup",
-     .lock = "the executor's shutdown lock",
-     .fix = "Update loky, or submit fewer tasks at once."},
+    {.file = "loky/process_executor.py", .fix = "Update loky, or submit fewer tasks at once."},
 }};
+constexpr std::string_view kWakesUp = "wakeup";  // holds the lock while it sends
+constexpr std::string_view kReads = "wait_result_broken_or_wakeup";  // its own line takes the lock
+constexpr std::string_view kLock = "the executor's shutdown lock";
 
-bool holds(const KnownPair& pair, const Thread& thread) {
-  return asleep(thread) && python_frame_in(thread, pair.file, {pair.holder}) != nullptr &&
-         python_frame_in(thread, pair.until_file, {pair.until}) != nullptr;
+bool holds(const PoolWithWakeup& pool, const Thread& thread) {
+  return asleep(thread) && python_frame_in(thread, pool.file, {kWakesUp}) != nullptr &&
+         python_frame_in(thread, "multiprocessing/connection.py", {"_send"}) != nullptr;
 }
 
-bool wants(const KnownPair& pair, const Thread& thread) {
+bool wants(const PoolWithWakeup& pool, const Thread& thread) {
   const model::Frame* python = model::innermost_python(thread);
   return python != nullptr && asleep(thread) && !waits_for_gil(thread) &&
-         python == python_frame_in(thread, pair.file, {pair.wanter});
+         python == python_frame_in(thread, pool.file, {kReads});
 }
 
-Suspect side_of_pair(const graph::Examination& examination, const model::Process& process,
-                     const Thread& thread, Confidence still, std::string deed) {
+Suspect side_of(const graph::Examination& examination, const model::Process& process,
+                const Thread& thread, Confidence still, std::string deed) {
   Suspect suspect = suspect_in(examination, process, &thread);
   suspect.confidence = still;
   suspect.note = fmt::format("{} {}", thread_name(thread), deed);
@@ -73,28 +61,28 @@ Suspect side_of_pair(const graph::Examination& examination, const model::Process
 
 Findings library_deadlocks(const graph::Examination& examination, const model::Process& process,
                            Confidence still) {
-  for (const KnownPair& pair : kPairs) {
+  for (const PoolWithWakeup& pool : kPools) {
     const Thread* holder = nullptr;
     const Thread* wanter = nullptr;
     for (const Thread& thread : process.threads) {
-      holder = holds(pair, thread) ? &thread : holder;
-      wanter = wants(pair, thread) ? &thread : wanter;
+      holder = holds(pool, thread) ? &thread : holder;
+      wanter = wants(pool, thread) ? &thread : wanter;
     }
     if (holder == nullptr || wanter == nullptr || !alive(process)) {
       continue;
     }
     const std::vector<Suspect> both = {
-        side_of_pair(examination, process, *holder, still,
-                     fmt::format("holds {} and waits in {}()", pair.lock, pair.holder)),
-        side_of_pair(examination, process, *wanter, still,
-                     fmt::format("waits for {} in {}()", pair.lock, pair.wanter))};
+        side_of(examination, process, *holder, still,
+                fmt::format("holds {} and waits in {}()", kLock, kWakesUp)),
+        side_of(examination, process, *wanter, still,
+                fmt::format("waits for {} in {}()", kLock, kReads))};
     Finding finding = accuse(examination, "lock-deadlock", both);
     finding.summary = fmt::format(
         "{} of {} holds {} and writes to a pipe ({}); its reader, {}, wants that lock",
-        thread_name(*holder), process.rank ? who(both) : named(process.pid, "a process"), pair.lock,
-        both.front().place.known() ? place(both.front().place) : std::string(pair.holder),
+        thread_name(*holder), process.rank ? who(both) : named(process.pid, "a process"), kLock,
+        both.front().place.known() ? place(both.front().place) : std::string(kWakesUp),
         thread_name(*wanter));
-    finding.fix = pair.fix;
+    finding.fix = pool.fix;
     return {std::move(finding)};
   }
   return {};

@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/evidence/written_after.h"
 #include "collector/model/log_lines.h"
 
 namespace ddpdoctor::detectors {
@@ -74,32 +75,29 @@ std::string address_in(std::string_view line) {
   return base::printable(v4 ? word.substr(0, word.find(':')) : word);
 }
 
-bool line_has(std::string_view line, std::string_view word) {
-  return line.find(word) != std::string_view::npos;
-}
-
 void read_mpi_line(std::string_view line, std::optional<model::Rank> rank, FailedConnections& out) {
   constexpr std::array<std::string_view, 4> kNoTransport = {
       "pair of MPI processes are unable to reach each other",
       "at least one MPI process is unreachable", "no active messages transport to ",
       "no remote registered memory access transport to "};
   if (std::any_of(kNoTransport.begin(), kNoTransport.end(),
-                  [line](std::string_view words) { return line_has(line, words); })) {
+                  [line](std::string_view words) { return base::contains(line, words); })) {
     out.no_transport = true;
     out.quote(line);
     return;
   }
   const bool of_btl =
-      line_has(line, "btl_tcp_endpoint") || base::trim(line).starts_with("Message:");
-  const bool of_ucx = line_has(line, "UCX") && line_has(line, "ERROR");
-  if (!line_has(line, kConnectTo) || !line_has(line, " failed") || (!of_btl && !of_ucx)) {
+      base::contains(line, "btl_tcp_endpoint") || base::trim(line).starts_with("Message:");
+  const bool of_ucx = base::contains(line, "UCX") && base::contains(line, "ERROR");
+  if (!base::contains(line, kConnectTo) || !base::contains(line, " failed") ||
+      (!of_btl && !of_ucx)) {
     return;
   }
   if (out.addresses.size() < kMostAddresses) {
     out.addresses.insert(address_in(line));
   }
-  out.no_route =
-      out.no_route || line_has(line, "No route to host") || line_has(line, "unreachable");
+  out.no_route = out.no_route || base::contains(line, "No route to host") ||
+                 base::contains(line, "unreachable");
   if (const auto named = rank ? rank : rank_of_name(line)) {
     out.ranks.insert(*named);
   }
@@ -140,10 +138,10 @@ std::string interface_with(const model::JobModel& job, std::string_view address)
     std::string name;
     for (const std::string_view line : base::split(log.text, '\n')) {
       const bool heads = !line.empty() && line.front() != ' ' && line.front() != '\t';
-      if (heads &&
-          (line_has(line, "Link encap:") || line_has(line, ": flags=") || line_has(line, ": <"))) {
+      if (heads && (base::contains(line, "Link encap:") || base::contains(line, ": flags=") ||
+                    base::contains(line, ": <"))) {
         std::string_view head = line;
-        const std::size_t number = line_has(line, ": <") ? head.find(": ") : head.npos;
+        const std::size_t number = base::contains(line, ": <") ? head.find(": ") : head.npos;
         head = number == head.npos ? head : head.substr(number + 2);  // "3: docker0: <…>"
         name = base::printable(
             head.substr(0, std::min(head.find_first_of(" :@"), kLongestMpiAddress)));

@@ -27,7 +27,7 @@ bool is_lock_of_extension(const model::Thread& thread, std::size_t at) {
   }
   return at < frames.size() && frames[at].language == model::Language::kNative &&
          !frames[at].function.empty() && !model::is_interpreter_code(frames[at]) &&
-         !model::begins_with_any(frames[at].function, kPython);
+         !base::begins_with_any(frames[at].function, kPython);
 }
 
 /// The part of a name before its arguments: "(anonymous namespace)" and "operator()" belong to it.
@@ -58,14 +58,13 @@ bool is_small_library(string_view module) {
   constexpr std::array<string_view, 14> kLarge = {
       "libc.so",   "libc-2",   "libpthread", "ld-linux", "ld-2",   "libpython", "python",
       "libstdc++", "libgcc_s", "libtorch",   "libc10",   "libffi", "libdl",     "libm.so"};
-  return module.find(".so") != module.npos && !model::begins_with_any(module, kLarge);
+  return module.find(".so") != module.npos && !base::begins_with_any(module, kLarge);
 }
 
 bool is_folder_of_library(string_view folder) {
   constexpr std::array<string_view, 9> kSystem = {"sysdeps", "nptl", "malloc",  "Objects", "Python",
                                                   "Modules", "elf",  "Include", "libgcc"};
-  return !folder.empty() && folder != "." && folder != ".." &&
-         !model::contains_any(folder, kSystem);
+  return !folder.empty() && folder != "." && folder != ".." && !base::contains_any(folder, kSystem);
 }
 
 }  // namespace
@@ -101,7 +100,7 @@ std::string class_of(string_view function) {
   std::string out = plain.substr(0, end);
   // A namespace alone is not an object: "at::empty" and "at::add" have no lock in common.
   const bool is_namespace = out.find("::") == out.npos && !out.empty() && out[0] >= 'a';
-  return is_namespace || out == "std" || model::begins_with_any(out, kOthers) ? std::string() : out;
+  return is_namespace || out == "std" || base::begins_with_any(out, kOthers) ? std::string() : out;
 }
 
 std::optional<std::size_t> mutex_taker(const model::Thread& thread) {

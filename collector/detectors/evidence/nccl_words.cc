@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/evidence/written_after.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
@@ -48,9 +49,7 @@ bool is_of_nccl(std::string_view exception) {
                                                        "ncclCommInitRank failed",
                                                        "unhandled system error",
                                                        "ncclInternalError"};
-  return std::any_of(kErrors.begin(), kErrors.end(), [exception](std::string_view error) {
-    return exception.find(error) != exception.npos;
-  });
+  return base::contains_any(exception, kErrors);
 }
 
 bool nccl_tells_why(const model::JobModel& job) {
@@ -70,23 +69,6 @@ bool nccl_tells_why(const model::JobModel& job) {
 }
 
 }  // namespace
-
-bool output_goes_on(const model::JobModel& job) {
-  constexpr int kFew = 3;
-  int after = 0;
-  for (const model::Log& log : job.logs) {
-    int here = 0;
-    // An `ifconfig` or a table beside the log does not show that the job runs.
-    bool told = job.logs.size() == 1;
-    for (const std::string_view line : base::split(log.text, '\n')) {
-      const bool trouble = line.find(" NCCL ") != line.npos || model::tells_trouble(line);
-      told = told || trouble;
-      here = trouble ? 0 : here + (base::trim(line).empty() ? 0 : 1);
-    }
-    after = told ? std::max(after, here) : after;
-  }
-  return after > kFew;
-}
 
 bool has_only_addresses(const model::JobModel& job) {
   return std::all_of(job.facts.begin(), job.facts.end(), [](const model::Fact& fact) {

@@ -27,10 +27,6 @@ struct BadAddress {
 /// hosts, the others cannot reach them. Nothing if the output continued after NCCL's lines.
 std::optional<BadAddress> bad_address(const model::JobModel& job);
 
-/// More than a few lines without trouble follow the last line of NCCL or about trouble: the job
-/// ran.
-bool output_goes_on(const model::JobModel& job);
-
 /// Every GPU of NCCL's log destroyed its communicators, and no line reports trouble.
 bool ended_well_in_nccl(const model::JobModel& job);
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/text.h"
 #include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/model/questions.h"
@@ -31,8 +32,8 @@ bool is_foreign(const Frame& frame) {
   constexpr std::array<string_view, 8> kModules = {"_multiprocessing", "libcuda.so", "libcudart",
                                                    "libnvidia-",       "libnccl",    "librccl",
                                                    "libhsa-runtime",   "libamdhip64"};
-  return has_scope(frame, "128") || model::contains_any(frame.function, kFunctions) ||
-         model::contains_any(frame.module, kModules);
+  return has_scope(frame, "128") || base::contains_any(frame.function, kFunctions) ||
+         base::contains_any(frame.module, kModules);
 }
 
 /// A lock that the interpreter takes for itself; other functions of it wait for what Python code
@@ -42,14 +43,14 @@ bool is_lock_of_interpreter(string_view function) {
       "_enter_buffered_busy", "_PyImport",          "import_",    "PyThreadState", "_PyThreadState",
       "new_threadstate",      "PyInterpreterState", "PyMutex",    "_PyMutex",      "_PyRWMutex",
       "_PyRuntime",           "Py_AddPendingCall",  "_PyOnceFlag"};
-  return model::begins_with_any(function, kFunctions);
+  return base::begins_with_any(function, kFunctions);
 }
 
 /// `lock.acquire()` of Python code.
 bool is_pythons_acquire(string_view function) {
   constexpr std::array<string_view, 5> kFunctions = {"lock_", "rlock_", "acquire_timed",
                                                      "_thread_lock_", "_thread_RLock"};
-  return model::begins_with_any(function, kFunctions);
+  return base::begins_with_any(function, kFunctions);
 }
 
 /// The innermost Python function is one that takes a lock and not a condition.
@@ -151,7 +152,7 @@ bool lists_native_threads(const model::Process& process) {
   constexpr std::array<string_view, 4> kTools = {"gdb", "lldb", "eu-stack", "sample"};
   const string_view tool = process.threads.front().capture;
   return !model::was_dumped(process) ||
-         (model::contains_any(tool, kTools) && !tool.ends_with(model::kOneOfMany));
+         (base::contains_any(tool, kTools) && !tool.ends_with(model::kOneOfMany));
 }
 
 bool is_exiting(const Thread& thread) {

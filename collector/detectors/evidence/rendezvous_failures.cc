@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 
 namespace ddpdoctor::detectors {
@@ -34,8 +35,7 @@ bool says_name_unknown(std::string_view text) {
                                                       "No address associated with hostname",
                                                       "Name does not resolve",
                                                       "nodename nor servname provided"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [text](std::string_view words) { return text.find(words) != text.npos; });
+  return base::contains_any(text, kWords);
 }
 
 bool makes_store(const Traceback& traceback) {

@@ -192,8 +192,7 @@ bool was_given_up(const model::JobModel& job) {
                                        ? std::string_view()
                                        : std::string_view(log.text).substr(
                                              std::min(log.text.find('\n', last), log.text.size()));
-    if (std::any_of(kWords.begin(), kWords.end(),
-                    [below](std::string_view word) { return below.find(word) != below.npos; })) {
+    if (base::contains_any(below, kWords)) {
       return true;
     }
   }

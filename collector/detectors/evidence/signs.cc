@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/native_code.h"
 #include "collector/model/questions.h"
@@ -30,7 +31,7 @@ bool waits_on_purpose(const Frame& frame) {
       "/queue.py",          "multiprocessing/queues.py",     "multiprocessing/synchronize.py",
       "/selectors.py",      "multiprocessing/connection.py", "multiprocessing/popen_fork.py",
       "/asyncio/events.py", "concurrent/futures/_base.py",   "multiprocessing/pool.py"};
-  if (model::contains_any(frame.file, kFiles)) {
+  if (base::contains_any(frame.file, kFiles)) {
     return true;
   }
   return frame.file.ends_with("/threading.py") &&

@@ -21,6 +21,7 @@
 #include "collector/detectors/evidence/told_addresses.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/evidence/written_after.h"
 
 namespace ddpdoctor::detectors {
 namespace {

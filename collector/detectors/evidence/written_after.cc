@@ -111,4 +111,21 @@ bool wrote_on(const model::JobModel& job, const Traceback& traceback) {
   return traceback.rank ? sequel.own() >= kEnough : sequel.like_earlier() >= kEnoughAlike;
 }
 
+bool output_goes_on(const model::JobModel& job) {
+  constexpr int kFew = 3;
+  int after = 0;
+  for (const model::Log& log : job.logs) {
+    int here = 0;
+    // An `ifconfig` or a table beside the log does not show that the job runs.
+    bool told = job.logs.size() == 1;
+    for (const std::string_view line : base::split(log.text, '\n')) {
+      const bool trouble = line.find(" NCCL ") != line.npos || model::tells_trouble(line);
+      told = told || trouble;
+      here = trouble ? 0 : here + (base::trim(line).empty() ? 0 : 1);
+    }
+    after = told ? std::max(after, here) : after;
+  }
+  return after > kFew;
+}
+
 }  // namespace ddpdoctor::detectors

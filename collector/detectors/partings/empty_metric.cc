@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -37,9 +38,7 @@ struct Update {
 
 bool is_floating(std::string_view dtype) {
   constexpr std::array<std::string_view, 4> kWords = {"float", "half", "double", "complex"};
-  return std::any_of(kWords.begin(), kWords.end(), [dtype](std::string_view word) {
-    return dtype.find(word) != std::string_view::npos;
-  });
+  return base::contains_any(dtype, kWords);
 }
 
 bool uses_torchmetrics(const graph::Examination& examination) {

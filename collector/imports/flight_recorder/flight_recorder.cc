@@ -236,9 +236,7 @@ void tell(std::vector<base::Error> all, std::vector<base::Error>& failures) {
 bool is_flight_recorder_dump(std::string_view head, std::string_view path) {
   constexpr std::array<std::string_view, 3> kWords = {"pg_config", "collective_seq_id",
                                                       "profiling_name"};
-  const bool words = std::any_of(kWords.begin(), kWords.end(), [head](std::string_view word) {
-    return head.find(word) != std::string_view::npos;
-  });
+  const bool words = base::contains_any(head, kWords);
   const bool json = base::trim(head.substr(0, 256)).starts_with('{');
   if (json) {
     return words && head.find("ddpdoctor.") == std::string_view::npos;

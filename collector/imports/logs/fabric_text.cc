@@ -22,10 +22,6 @@ constexpr std::size_t kLongestWord = 128;  // a host, an address, a device
 constexpr std::size_t kMostEvents = 256;
 constexpr std::size_t kMostProcesses = 70'000;
 
-bool has(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
-
 std::string word_behind(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   if (at == std::string_view::npos) {
@@ -73,7 +69,8 @@ void put_device(std::string_view text, std::string_view before, model::Fact& fac
   const std::size_t colon = device.find(':');
   const auto port = colon == device.npos ? std::nullopt : number_of(device.substr(colon + 1), 255);
   device = device.substr(0, colon);
-  const bool named = !device.empty() && device.size() <= kLongestWord && !has(device, " ");
+  const bool named =
+      !device.empty() && device.size() <= kLongestWord && !base::contains(device, " ");
   put(fact, "device", named ? base::printable(device) : word_behind(text, " hca "));
   put(fact, "port", port);
 }
@@ -112,23 +109,23 @@ std::optional<model::Fact> async_event(std::string_view text) {
     return std::nullopt;
   }
   const std::string_view rest = text.substr(at);
-  const bool port = has(rest, "port");
+  const bool port = base::contains(rest, "port");
   // A new GID, LID or subnet manager, a connection that is established: no errors.
-  const bool failed = has(rest, "rror") || has(rest, "catastrophic") || has(rest, "fatal event") ||
-                      has(rest, "removed");
-  if (!port && (!failed || has(rest, "non-fatal"))) {
+  const bool failed = base::contains(rest, "rror") || base::contains(rest, "catastrophic") ||
+                      base::contains(rest, "fatal event") || base::contains(rest, "removed");
+  if (!port && (!failed || base::contains(rest, "non-fatal"))) {
     return std::nullopt;
   }
-  model::Fact fact = event(port && has(rest, "active") ? "port-up"
-                           : port                      ? "port-down"
-                                                       : "device-error",
+  model::Fact fact = event(port && base::contains(rest, "active") ? "port-up"
+                           : port                                 ? "port-down"
+                                                                  : "device-error",
                            "nccl", text);
   put_device(text, text.substr(0, at), fact);
   return fact;
 }
 
 std::optional<model::Fact> of_nccl(std::string_view text) {
-  if (!has(text, "NET/")) {
+  if (!base::contains(text, "NET/")) {
     return std::nullopt;
   }
   if (auto fact = completion(text)) {
@@ -137,7 +134,8 @@ std::optional<model::Fact> of_nccl(std::string_view text) {
   if (auto fact = async_event(text)) {
     return fact;
   }
-  const bool failed = has(text, "NET/OFI") && has(text, "completed with error");
+  const bool failed =
+      base::contains(text, "NET/OFI") && base::contains(text, "completed with error");
   return failed ? std::optional(event("completion-error", "nccl", text)) : std::nullopt;
 }
 
@@ -147,8 +145,8 @@ std::optional<model::Fact> of_nccl(std::string_view text) {
 /// does not let it.
 std::optional<model::Fact> refused_by_iommu(std::string_view text) {
   const auto intel =
-      has(text, "DMAR: [DMA ") ? between(text, "Request device [", "]") : std::nullopt;
-  const bool amd = has(text, "AMD-Vi: Event logged [IO_PAGE_FAULT");
+      base::contains(text, "DMAR: [DMA ") ? between(text, "Request device [", "]") : std::nullopt;
+  const bool amd = base::contains(text, "AMD-Vi: Event logged [IO_PAGE_FAULT");
   if (!intel && !amd) {
     return std::nullopt;
   }
@@ -168,11 +166,11 @@ std::optional<model::Fact> of_kernel(std::string_view text) {
   if (auto fact = refused_by_iommu(text)) {
     return fact;
   }
-  if (has(text, "SXid (")) {
+  if (base::contains(text, "SXid (")) {
     model::Fact fact = event("switch-error", "kernel", text);
     put(fact, "device", base::printable(device.substr(0, kLongestWord)));
     put(fact, "status", number_or_code(text, "): "));
-    fact.fields["fatal"] = has(text, ", Fatal");
+    fact.fields["fatal"] = base::contains(text, ", Fatal");
     put(fact, "port", number_or_code(text, "Link "));
     return fact;
   }
@@ -180,25 +178,30 @@ std::optional<model::Fact> of_kernel(std::string_view text) {
                        text.starts_with("mlx5_") || text.starts_with("bnxt_en ") ||
                        text.starts_with("irdma") || text.starts_with("efa ") ||
                        text.starts_with("infiniband ");
-  const bool interface = has(device, "bond") || device.starts_with("ib") || has(device, "eth") ||
-                         device.starts_with("en");
+  const bool interface = base::contains(device, "bond") || device.starts_with("ib") ||
+                         base::contains(device, "eth") || device.starts_with("en");
   if (!adapter && !interface) {
     return std::nullopt;
   }
   const std::string_view rest = text.substr(std::min(device.size(), text.size()));
-  const bool down = has(rest, "Link down") || has(rest, "link down") || has(rest, "Link is Down") ||
-                    has(rest, "link status definitely down") || has(rest, "Cable unplugged") ||
-                    has(rest, "module event[error]") || has(rest, "Cable error");
-  const bool up = has(rest, "Link up") || has(rest, "link up") || has(rest, "Link is Up") ||
-                  has(rest, "link status definitely up");
-  const bool lost = has(rest, "can't recover") || has(rest, "pci_err_detected") ||
-                    has(rest, "I/O error detected") ||
-                    (has(rest, "wait_func") && has(rest, "timeout")) ||
-                    (has(rest, "Uncorrect") && has(rest, "(Fatal)"));
+  const bool down =
+      base::contains(rest, "Link down") || base::contains(rest, "link down") ||
+      base::contains(rest, "Link is Down") || base::contains(rest, "link status definitely down") ||
+      base::contains(rest, "Cable unplugged") || base::contains(rest, "module event[error]") ||
+      base::contains(rest, "Cable error");
+  const bool up = base::contains(rest, "Link up") || base::contains(rest, "link up") ||
+                  base::contains(rest, "Link is Up") ||
+                  base::contains(rest, "link status definitely up");
+  const bool lost = base::contains(rest, "can't recover") ||
+                    base::contains(rest, "pci_err_detected") ||
+                    base::contains(rest, "I/O error detected") ||
+                    (base::contains(rest, "wait_func") && base::contains(rest, "timeout")) ||
+                    (base::contains(rest, "Uncorrect") && base::contains(rest, "(Fatal)"));
   const bool broken =
-      adapter && (lost || has(rest, "health compromised") || has(rest, "fatal error") ||
-                  has(rest, "Fatal error") || has(rest, "device is in error state") ||
-                  has(rest, "assert_var") || has(rest, "internal error"));
+      adapter &&
+      (lost || base::contains(rest, "health compromised") || base::contains(rest, "fatal error") ||
+       base::contains(rest, "Fatal error") || base::contains(rest, "device is in error state") ||
+       base::contains(rest, "assert_var") || base::contains(rest, "internal error"));
   if (!down && !up && !broken) {
     return std::nullopt;
   }
@@ -281,7 +284,7 @@ KernelLine kernel_line(std::string_view line) {
   if (named != line.npos && named <= kLongestWord) {
     const std::string_view before = base::trim(line.substr(0, named));
     const std::string_view host = before.substr(before.rfind(' ') + 1);
-    const bool timed = has(host, ":");
+    const bool timed = base::contains(host, ":");
     out = {.host = timed ? std::string_view() : host, .text = line.substr(named + 8)};
   }
   // "[12345.678901] …", "[Fri Sep 11 04:12:09 2026] …", "[  +0.000316] …" of dmesg.
@@ -289,10 +292,10 @@ KernelLine kernel_line(std::string_view line) {
   const std::size_t end = text.starts_with('[') ? text.find("] ") : text.npos;
   const std::string_view inside = text.substr(0, end == text.npos ? 0 : end);
   const bool stamp = inside.size() > 5 && inside.size() < 40 &&
-                     (has(inside, ".") || has(inside, ":")) &&
+                     (base::contains(inside, ".") || base::contains(inside, ":")) &&
                      std::any_of(inside.begin(), inside.end(),
                                  [](unsigned char c) { return std::isdigit(c) != 0; }) &&
-                     !has(inside, "=") && !has(inside, ".py");
+                     !base::contains(inside, "=") && !base::contains(inside, ".py");
   out.text = stamp ? text.substr(end + 2) : text;
   return stamp || named != line.npos ? out : KernelLine{};
 }
@@ -316,7 +319,7 @@ bool is_kernel_line(std::string_view line) {
   const std::string_view text = kernel_line(line).text;
   return line.starts_with("NVRM: ") || of_kernel(text).has_value() ||
          std::any_of(kWords.begin(), kWords.end(),
-                     [text](std::string_view word) { return has(text, word); });
+                     [text](std::string_view word) { return base::contains(text, word); });
 }
 
 void read_fabric_text(std::string_view log, model::JobModel& job) {

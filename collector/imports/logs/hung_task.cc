@@ -8,32 +8,29 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/text.h"
 #include "collector/imports/logs/fabric_text.h"
+#include "collector/imports/stack_dumps/kernel_stacks.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 
 namespace ddpdoctor::imports {
 namespace {
 
 constexpr std::size_t kMostHungTasks = 256;
-constexpr std::size_t kMostTaskFrames = 64;
 constexpr std::size_t kMostTraceLines = 60;  // of one warning
-constexpr std::size_t kLongestSymbolOfTask = 128;
+constexpr std::size_t kLongestTaskLine = 128;
 
 struct HungTask {
   pid_t pid = 0;
   std::int64_t seconds = 0;
   std::string line;
-  std::vector<std::string> functions;
-  std::vector<std::string> modules;
+  KernelStack stack;
 };
 
 bool is_program_of_python(std::string_view name) {
   constexpr std::array<std::string_view, 4> kNames = {"python", "pt_", "ray::", "torchrun"};
-  return std::any_of(kNames.begin(), kNames.end(),
-                     [name](std::string_view one) { return name.starts_with(one); });
+  return base::begins_with_any(name, kNames);
 }
 
 std::optional<HungTask> hung_task(std::string_view text) {
@@ -46,9 +43,8 @@ std::optional<HungTask> hung_task(std::string_view text) {
   }
   return HungTask{.pid = *pid,
                   .seconds = *seconds,
-                  .line = base::elide(base::printable(base::trim(text)), kLongestSymbolOfTask),
-                  .functions = {},
-                  .modules = {}};
+                  .line = base::elide(base::printable(base::trim(text)), kLongestTaskLine),
+                  .stack = {}};
 }
 
 /// A frame of "Call Trace:"; those with "? " are remains on the stack.
@@ -58,21 +54,11 @@ void read_trace_line(std::string_view text, HungTask& task) {
     const std::size_t close = std::min(text.find("] "), text.size());
     text = text.substr(std::min(close + 2, text.size()));
   }
-  const std::size_t plus = text.find("+0x");
-  if (plus == text.npos || plus == 0 || text.find(' ') < plus ||
-      task.functions.size() == kMostTaskFrames) {
-    return;
-  }
-  task.functions.push_back(
-      base::elide(base::printable(text.substr(0, plus)), kLongestSymbolOfTask));
-  task.modules.push_back(
-      base::elide(base::printable(between(text, " [", "]").value_or("")), kLongestSymbolOfTask));
+  static_cast<void>(task.stack.take(text));
 }
 
 void add_hung_task(HungTask task, model::JobModel& job) {
-  model::Fact fact{.rank = {}, .pid = task.pid, .kind = "kernel-stack", .fields = {}};
-  fact.fields["functions"] = std::move(task.functions);
-  fact.fields["modules"] = std::move(task.modules);
+  model::Fact fact = std::move(task.stack).fact(task.pid);
   fact.fields["state"] = std::string("D");
   fact.fields["blocked_seconds"] = task.seconds;
   fact.fields["text"] = std::move(task.line);
@@ -89,7 +75,7 @@ void read_hung_tasks(std::string_view log, model::JobModel& job) {
   std::size_t below = 0;
   std::size_t told = 0;
   const auto finish = [&] {
-    if (current.pid != 0 && !current.functions.empty() && told++ < kMostHungTasks) {
+    if (current.pid != 0 && !current.stack.functions.empty() && told++ < kMostHungTasks) {
       add_hung_task(std::move(current), job);
     }
     current = {};

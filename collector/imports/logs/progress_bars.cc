@@ -31,8 +31,7 @@ constexpr std::array<std::string_view, 6> kEndsOfWait = {"collective operation t
                                                          "failed to pass monitoredBarrier"};
 
 bool ends_wait(std::string_view line) {
-  return std::any_of(kEndsOfWait.begin(), kEndsOfWait.end(),
-                     [line](std::string_view words) { return line.find(words) != line.npos; });
+  return base::contains_any(line, kEndsOfWait);
 }
 
 /// In seconds; the shortest usual one if the line does not tell it.

@@ -232,9 +232,7 @@ bool may_tell(std::string_view line) {
   constexpr std::array<std::string_view, 10> kWords = {
       "rror",     "Traceback", "  File \"", "xception", "signal",
       "Watchdog", "arrier",    "Caught",    "exit",     "mismatch"};
-  return std::any_of(kWords.begin(), kWords.end(), [line](std::string_view word) {
-    return line.find(word) != std::string_view::npos;
-  });
+  return base::contains_any(line, kWords);
 }
 
 /// For a very long log, its first and last lines, the informative lines and those around them; if

@@ -45,12 +45,6 @@ bool any_line(std::string_view head, bool (*question)(std::string_view)) {
   return printable(head) && (asked(head) || asked(with_ranks_named(head).text));
 }
 
-bool contains_any(std::string_view line, std::span<const std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [line](std::string_view word) {
-    return line.find(word) != std::string_view::npos;
-  });
-}
-
 bool names_rank(std::string_view head) {
   const auto lines = base::split(head, '\n');
   return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
@@ -184,7 +178,7 @@ bool is_log(std::string_view head, std::string_view path) {
                                                          "Fatal Python error",
                                                          "Bus error",
                                                          "Segmentation fault"};
-    return contains_any(line, kWords);
+    return base::contains_any(line, kWords);
   });
   const auto lines = base::split(head, '\n');
   const bool kernel = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {

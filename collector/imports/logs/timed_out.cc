@@ -21,10 +21,7 @@ bool says_timeout(std::string_view exception) {
   constexpr std::array<std::string_view, 5> kWords = {"Timed out waiting ", "wait timeout after ",
                                                       "Wait timeout", "Socket Timeout",
                                                       "failed to pass monitoredBarrier"};
-  return exception.find("Error") != exception.npos &&
-         std::any_of(kWords.begin(), kWords.end(), [exception](std::string_view word) {
-           return exception.find(word) != exception.npos;
-         });
+  return exception.find("Error") != exception.npos && base::contains_any(exception, kWords);
 }
 
 /// Exceptions of a rank after another rank has given up.
@@ -32,10 +29,7 @@ bool says_consequence(std::string_view exception) {
   constexpr std::array<std::string_view, 4> kWords = {
       "Connection closed by peer", "Connection reset by peer",
       "successfully reached monitoredBarrier", "Broken pipe"};
-  return exception.find("Error") != exception.npos &&
-         std::any_of(kWords.begin(), kWords.end(), [exception](std::string_view word) {
-           return exception.find(word) != exception.npos;
-         });
+  return exception.find("Error") != exception.npos && base::contains_any(exception, kWords);
 }
 
 /// According to the watchdog, only calls of the default group are in progress: every rank is a

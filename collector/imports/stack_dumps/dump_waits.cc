@@ -19,8 +19,7 @@ namespace {
 using std::string_view;
 
 bool contains_any(string_view text, std::initializer_list<string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [text](string_view part) { return text.find(part) != string_view::npos; });
+  return base::contains_any(text, parts);
 }
 
 /// The text without a trailing comment; a `#` in a string also ends it, so that less is known.

@@ -19,33 +19,17 @@ constexpr std::size_t kMostFramesOfKernel = 64;
 constexpr std::size_t kLongestSymbol = 128;
 constexpr std::size_t kHeadingAbove = 3;  // lines between the command and its output
 
-struct KernelFrame {
-  std::string function;
-  std::string module;  // empty: built into the kernel
-};
-
-/// Kernels before 4.11 print addresses between the brackets, later ones 0.
-std::optional<KernelFrame> kernel_frame(std::string_view line) {
+/// What follows "[<0>] ": kernels before 4.11 print addresses between the brackets, later ones 0.
+/// Empty for other lines.
+std::string_view behind_address(std::string_view line) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  constexpr std::string_view kEnd = ">] ";
   line = base::trim(line);
   if (!take_prefix(line, "[<")) {
-    return std::nullopt;
+    return {};
   }
   const std::size_t close = std::min(line.find_first_not_of(kDigits), line.size());
   std::string_view rest = line.substr(close);
-  if (close == 0 || !take_prefix(rest, kEnd)) {
-    return std::nullopt;
-  }
-  const std::size_t plus = rest.find("+0x");
-  if (plus == rest.npos || plus == 0 || rest.find(' ') < plus) {
-    return std::nullopt;
-  }
-  KernelFrame out{.function = base::elide(rest.substr(0, plus), kLongestSymbol), .module = {}};
-  if (const auto module = between(rest, " [", "]")) {
-    out.module = base::elide(*module, kLongestSymbol);
-  }
-  return out;
+  return close > 0 && take_prefix(rest, ">] ") ? rest : std::string_view();
 }
 
 struct Whose {
@@ -87,33 +71,42 @@ std::map<pid_t, char> states_in(std::span<const std::string_view> lines) {
   return out;
 }
 
-/// Takes the frames at `at`; nothing if there are none.
-std::optional<model::Fact> take_stack(std::span<const std::string_view> lines, std::size_t& at) {
-  std::vector<std::string> functions;
-  std::vector<std::string> modules;
-  for (; at < lines.size(); ++at) {
-    auto frame = kernel_frame(lines[at]);
-    if (!frame) {
-      break;
-    }
-    if (functions.size() < kMostFramesOfKernel) {
-      functions.push_back(std::move(frame->function));
-      modules.push_back(std::move(frame->module));
-    }
+/// The frames at `at`, behind which it is put.
+KernelStack take_stack(std::span<const std::string_view> lines, std::size_t& at) {
+  KernelStack out;
+  while (at < lines.size() && out.take(behind_address(lines[at]))) {
+    ++at;
   }
-  if (functions.empty()) {
-    return std::nullopt;
-  }
-  model::Fact fact{.rank = {}, .pid = {}, .kind = "kernel-stack", .fields = {}};
-  fact.fields["functions"] = std::move(functions);
-  fact.fields["modules"] = std::move(modules);
-  return fact;
+  return out;
 }
 
 }  // namespace
 
 bool is_kernel_frame(std::string_view line) {
-  return kernel_frame(line).has_value();
+  return KernelStack().take(behind_address(line));
+}
+
+bool KernelStack::take(std::string_view symbol) {
+  const std::size_t plus = symbol.find("+0x");
+  if (plus == symbol.npos || plus == 0 || symbol.find(' ') < plus) {
+    return false;
+  }
+  if (functions.size() < kMostFramesOfKernel) {
+    functions.push_back(base::elide(base::printable(symbol.substr(0, plus)), kLongestSymbol));
+    modules.push_back(
+        base::elide(base::printable(between(symbol, " [", "]").value_or("")), kLongestSymbol));
+  }
+  return true;
+}
+
+model::Fact KernelStack::fact(pid_t pid) && {
+  model::Fact out{.rank = {}, .pid = {}, .kind = "kernel-stack", .fields = {}};
+  if (pid != 0) {
+    out.pid = pid;
+  }
+  out.fields["functions"] = std::move(functions);
+  out.fields["modules"] = std::move(modules);
+  return out;
 }
 
 void read_kernel_stacks(std::span<const std::string_view> lines, model::JobModel& job) {
@@ -125,17 +118,17 @@ void read_kernel_stacks(std::span<const std::string_view> lines, model::JobModel
     whose = named.pid != 0 ? named : whose;
     named_at = named.pid != 0 ? at : named_at;
     const std::size_t start = at;
-    auto stack = take_stack(lines, at);
-    if (!stack) {
+    KernelStack stack = take_stack(lines, at);
+    if (stack.functions.empty()) {
       ++at;
       continue;
     }
-    if (whose.pid != 0 && start - named_at <= kHeadingAbove) {
-      stack->pid = whose.pid;
-      stack->fields["tid"] = std::int64_t{whose.tid};
+    const bool named_above = whose.pid != 0 && start - named_at <= kHeadingAbove;
+    stacks.push_back(std::move(stack).fact(named_above ? whose.pid : 0));
+    if (named_above) {
+      stacks.back().fields["tid"] = std::int64_t{whose.tid};
     }
     whose = {};
-    stacks.push_back(std::move(*stack));
   }
   const auto states = stacks.empty() ? std::map<pid_t, char>() : states_in(lines);
   for (model::Fact& stack : stacks) {

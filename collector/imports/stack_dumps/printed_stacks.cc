@@ -102,8 +102,7 @@ bool is_exception(string_view line) {
 bool prints_stacks(string_view source) {
   constexpr std::array<string_view, 5> kCalls = {"print_stack(", "format_stack(", "extract_stack(",
                                                  "_current_frames(", "dump_traceback("};
-  return std::any_of(kCalls.begin(), kCalls.end(),
-                     [source](string_view call) { return source.find(call) != string_view::npos; });
+  return base::contains_any(source, kCalls);
 }
 
 std::size_t printed_margin(string_view line) {

@@ -271,10 +271,6 @@ string_view installed_root(string_view path) {
   return root.ends_with(".py") ? root.substr(0, root.size() - 3) : root;
 }
 
-bool contains(string_view text, string_view part) {
-  return text.find(part) != string_view::npos;
-}
-
 }  // namespace
 
 bool is_torch_file(std::string_view path) {
@@ -298,7 +294,7 @@ bool is_framework_file(std::string_view path) {
     root = path.substr(0, path.find('/'));
   }
   const bool starts = std::any_of(kStarters.begin(), kStarters.end(),
-                                  [path](string_view part) { return contains(path, part); });
+                                  [path](string_view part) { return base::contains(path, part); });
   return !root.empty() && !root.ends_with(".py") && !is_one_of(root, kBelowFrameworks) && !starts &&
          !is_torch_file(path) && !path.ends_with(".so");
 }
@@ -316,7 +312,7 @@ bool is_user_file(std::string_view path) {
       "/lib/ddpdoctor/", "/.debugpy/",      "mpi4py/MPI.src/"};
   const bool foreign = path.starts_with("torchinductor_") ||
                        std::any_of(kForeign.begin(), kForeign.end(),
-                                   [path](string_view part) { return contains(path, part); });
+                                   [path](string_view part) { return base::contains(path, part); });
   return !foreign && !in_standard_library(path) && !is_launcher(path) && !is_torch_file(path) &&
          !is_relative_library(path) && !is_source_of_system(path);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "collector/program/libraries/libraries.h"
 
 namespace ddpdoctor::program {
@@ -231,9 +232,7 @@ bool unshards_by(std::string_view collective) {
 bool calls_back_as_often_as_it_likes(std::string_view file) {
   constexpr auto kFiles = std::to_array<std::string_view>(
       {"/torch/optim/lbfgs.py", "/scipy/optimize/", "/tenacity/", "/backoff/", "/retrying.py"});
-  return std::any_of(kFiles.begin(), kFiles.end(), [file](std::string_view part) {
-    return file.find(part) != std::string_view::npos;
-  });
+  return base::contains_any(file, kFiles);
 }
 
 bool lets_ranks_in(std::string_view qualified) {

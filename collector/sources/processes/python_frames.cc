@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/sources/processes/proc_file.h"
 
 namespace ddpdoctor::sources {
@@ -29,9 +30,7 @@ std::string path_within(std::string_view text) {
 }
 
 bool in_any(std::string_view file, std::span<const std::string_view> pieces) {
-  return std::any_of(pieces.begin(), pieces.end(), [file](std::string_view piece) {
-    return file.find(piece) != std::string_view::npos;
-  });
+  return base::contains_any(file, pieces);
 }
 
 /// Libraries that take a file lock by retrying, and vendored copies of them.

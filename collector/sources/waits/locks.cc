@@ -19,15 +19,11 @@ namespace {
 // Frames between a thread's sleep and the function that caused it.
 constexpr std::size_t kInnermost = 8;
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 /// The C library's frames of a wait, which do not show what the thread waits for.
 bool is_plumbing(const stacks::Frame& frame) {
   const std::string_view name = frame.function;
   return frame.module.starts_with("libc.") || frame.module.starts_with("libc-") ||
-         frame.module.starts_with("libpthread") || name.empty() || contains(name, "futex") ||
+         frame.module.starts_with("libpthread") || name.empty() || base::contains(name, "futex") ||
          name.starts_with("pthread_cond_") || name.starts_with("__pthread_cond") ||
          name.starts_with("___pthread_cond") || name == "syscall";
 }
@@ -56,7 +52,7 @@ bool waits_for_gil(const stacks::ThreadStack& thread) {
     }
     if (!is_plumbing(frame)) {
       return std::any_of(kTakers.begin(), kTakers.end(), [&frame](std::string_view taker) {
-        return contains(frame.function, taker);
+        return base::contains(frame.function, taker);
       });
     }
   }
@@ -68,7 +64,7 @@ bool has_native(const stacks::ThreadStack& thread, std::string_view part) {
   return std::any_of(
       thread.frames.begin(), thread.frames.begin() + static_cast<std::ptrdiff_t>(count),
       [part](const stacks::Frame& frame) {
-        return frame.language == stacks::Language::kNative && contains(frame.function, part);
+        return frame.language == stacks::Language::kNative && base::contains(frame.function, part);
       });
 }
 
