@@ -30,11 +30,11 @@ constexpr std::size_t kMostLines = 8;
 void add_last_lines(const std::vector<SetupEnd>& ends, Finding& finding) {
   for (const SetupEnd& end : ends) {
     if (finding.evidence.size() < kMostLines) {
+      const std::string gpu = end.gpu ? fmt::format(" GPU {}", *end.gpu) : std::string();
+      const std::string whose = end.rank ? std::string() : fmt::format(" of {}{}", end.host, gpu);
       finding.evidence.push_back(
           {.rank = end.rank,
-           .text =
-               fmt::format("log: the last line of {}{} in the setup: {}", end.host,
-                           end.gpu ? fmt::format(" GPU {}", *end.gpu) : std::string(), end.text)});
+           .text = fmt::format("log: the last line{} in the setup: {}", whose, end.text)});
     }
   }
 }
@@ -65,7 +65,7 @@ Finding stalled_at_one_step(const NcclSetup& setup, bool ended) {
   const std::string who = finding.waiting.empty() ? "its ranks" : said(finding.waiting);
   const auto unseen = setup.size - static_cast<std::int64_t>(setup.ends.size());
   finding.summary = fmt::format("NCCL's {} does not finish on {}: {}{}",
-                                setup.lazy ? "first connection" : "setup", who, step.what,
+                                is_lazy(setup) ? "first connection" : "setup", who, step.what,
                                 setup.via.empty() || step.name != "connect"
                                     ? std::string()
                                     : fmt::format(" ({})", fmt::join(setup.via, ", ")));

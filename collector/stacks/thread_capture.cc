@@ -35,6 +35,12 @@ bool waits_for_futex(const Syscall& call) {
                                       operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2);
 }
 
+/// The stop interrupted the system call that the look before it showed.
+bool is_still_in_call(const CapturedThread& before, const Registers& halted) {
+  return before.stack.syscall && halted[kProgramCounter] == before.call_site &&
+         halted[kStackPointer] == before.stack_pointer;
+}
+
 /// "123 (gdb)": TracerPid is the tracing thread, but people know its process.
 std::string process_of(pid_t tid) {
   const auto status = read_proc_file(AT_FDCWD, fmt::format("/proc/{}/status", tid));
@@ -100,6 +106,7 @@ ThreadCapture::Attempt ThreadCapture::look_without_stop(CapturedThread& thread,
   target_.memory().forget();
   stack.syscall = blocked->syscall;
   thread.stack_pointer = blocked->registers[kStackPointer];
+  thread.call_site = blocked->registers[kProgramCounter];
   if (options_.native && !copy_.take(thread.stack_pointer, target_.maps())) {
     stack.problem = fmt::format("its stack at {:#x} cannot be read", thread.stack_pointer);
     return target_.refresh_maps() ? Attempt::kMoved : Attempt::kFailed;
@@ -156,7 +163,6 @@ bool ThreadCapture::look_stopped(CapturedThread& thread,
                                  std::optional<RemoteAddress> python_state) {
   CapturedThread stopped;
   stopped.stack = thread.stack;
-  stopped.stack.syscall.reset();
   StackCopy copy(target_.memory(), kStoppedStackBytes);
   // First the walk uses the copy, after the release. If it needs memory outside the copy (a signal
   // stack, a very deep stack), a second stop walks while the thread is stopped; all files are open
@@ -172,6 +178,13 @@ bool ThreadCapture::look_stopped(CapturedThread& thread,
           registers = halted;
           target_.memory().forget();
           stopped.stack_pointer = registers[kStackPointer];
+          if (is_still_in_call(thread, registers)) {
+            stopped.stack.syscall = thread.stack.syscall;
+            stopped.mutex_word_owner = thread.mutex_word_owner;
+            stopped.call_site = thread.call_site;
+          } else {
+            stopped.stack.syscall.reset();
+          }
           copy.take(registers[kStackPointer], target_.maps());
           read_python(stopped, python_state);
           stopped.stack.run_count = tasks_.run_count(stopped.stack.tid).value_or(0);

@@ -23,6 +23,7 @@ struct CapturedThread {
   ThreadStack stack;  // everything but frames
   Unwound native;
   RemoteAddress stack_pointer = 0;
+  RemoteAddress call_site = 0;  // program counter in `stack.syscall`
   bool has_python_state = false;
   RawPythonStack python;
   RemoteAddress handles = 0;  // an exception object that is described later

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of steps differs between releases of NCCL from "connect" on, so only the steps before
-// that tell who is behind.
+// that, and the end of the setup before a lazy connection, tell who is behind.
 #include "collector/detectors/evidence/setup_steps.h"
 
 #include <algorithm>
@@ -27,10 +27,14 @@ constexpr std::array<SetupStep, 8> kSteps = {{
 }};
 constexpr SetupStep kLastStep = {"tuning", "the ranks are at the last steps"};
 constexpr std::size_t kFirstUnordered = 4;  // "connect"
+constexpr std::size_t kAfterSetup = kSteps.size() + 1;
 
-std::size_t order_of(std::string_view step) {
-  const auto* const found = std::find_if(kSteps.begin(), kSteps.end(),
-                                         [step](const SetupStep& one) { return one.name == step; });
+std::size_t order_of(const SetupEnd& end) {
+  if (end.lazy) {
+    return kAfterSetup;
+  }
+  const auto* const found = std::find_if(
+      kSteps.begin(), kSteps.end(), [&end](const SetupStep& one) { return one.name == end.step; });
   return std::min(static_cast<std::size_t>(found - kSteps.begin()), kFirstUnordered);
 }
 
@@ -96,6 +100,7 @@ SetupEnd end_of(const model::Fact& fact) {
   }
   end.step = fact.text("step").value_or("");
   end.text = fact.text("text").value_or("");
+  end.lazy = fact.flag("lazy").value_or(false);
   return end;
 }
 
@@ -119,7 +124,6 @@ std::optional<NcclSetup> unfinished_setup(const model::JobModel& job) {
     (finished ? out.finished : out.ends).push_back(std::move(end));
     if (!finished) {
       out.size = std::max(out.size, size);
-      out.lazy = out.lazy || fact->flag("lazy").value_or(false);
       for (const std::string& via : fact->list("via")) {
         out.via.insert(via);
       }
@@ -152,30 +156,38 @@ std::string fix_of_step(const SetupStep& step, const std::set<std::string>& via)
 }
 
 bool at_one_step(const NcclSetup& setup) {
-  const auto order = order_of(setup.ends.front().step);
+  const auto order = order_of(setup.ends.front());
   const bool known = setup.size == 0 ||  // lines of one node only are not all ranks
                      setup.ends.size() <= static_cast<std::size_t>(setup.size);
   return known && setup.finished.empty() && setup.ends.size() > 1 &&
          std::all_of(setup.ends.begin(), setup.ends.end(),
-                     [order](const SetupEnd& end) { return order_of(end.step) == order; });
+                     [order](const SetupEnd& end) { return order_of(end) == order; });
+}
+
+bool is_lazy(const NcclSetup& setup) {
+  return std::all_of(setup.ends.begin(), setup.ends.end(),
+                     [](const SetupEnd& end) { return end.lazy; });
 }
 
 std::optional<SetupEnd> one_behind(const NcclSetup& setup) {
   const std::size_t known = setup.ends.size() + setup.finished.size();
-  if (setup.size == 0 || known != static_cast<std::size_t>(setup.size) || known < 3 || setup.lazy) {
+  if (setup.size == 0 || known != static_cast<std::size_t>(setup.size) || known < 3) {
     return std::nullopt;
   }
   const auto first = std::min_element(
       setup.ends.begin(), setup.ends.end(),
-      [](const SetupEnd& a, const SetupEnd& b) { return order_of(a.step) < order_of(b.step); });
-  const auto order = order_of(first->step);
+      [](const SetupEnd& a, const SetupEnd& b) { return order_of(a) < order_of(b); });
+  if (first == setup.ends.end() || first->lazy) {
+    return std::nullopt;  // a rank connects to those with which it exchanges data, others to theirs
+  }
+  const auto order = order_of(*first);
   const auto as_far = std::count_if(setup.ends.begin(), setup.ends.end(), [&](const SetupEnd& end) {
-    return order_of(end.step) == order;
+    return order_of(end) == order;
   });
   std::set<std::size_t> others;
   for (const SetupEnd& end : setup.ends) {
-    if (order_of(end.step) != order) {
-      others.insert(order_of(end.step));
+    if (order_of(end) != order) {
+      others.insert(order_of(end));
     }
   }
   const bool agree = others.size() + (setup.finished.empty() ? 0 : 1) == 1;

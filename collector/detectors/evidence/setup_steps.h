@@ -22,6 +22,7 @@ struct SetupEnd {
   std::optional<std::int64_t> gpu;
   std::string step;  // as in imports/logs/nccl_setup.cc
   std::string text;
+  bool lazy = false;  // its setup is complete; it connects for its first collective
 
   [[nodiscard]] bool is_same_gpu(const SetupEnd& other) const {
     return host == other.host && pid == other.pid && gpu == other.gpu;
@@ -33,7 +34,6 @@ struct NcclSetup {
   std::vector<SetupEnd> ends;      // of ranks that did not finish
   std::vector<SetupEnd> finished;  // of ranks that did
   std::int64_t size = 0;           // ranks of the communicator; 0 if unknown
-  bool lazy = false;               // connects for the first collective
   std::set<std::string> via;       // "P2P/CUMEM", "NET/IB"
 };
 
@@ -49,6 +49,9 @@ SetupStep step_named(const SetupEnd& end);
 std::string fix_of_step(const SetupStep& step, const std::set<std::string>& via);
 
 bool at_one_step(const NcclSetup& setup);
+
+/// All ranks finished the setup and connect for their first collective.
+bool is_lazy(const NcclSetup& setup);
 
 /// The only rank at an earlier step than all the others, if all ranks are known.
 std::optional<SetupEnd> one_behind(const NcclSetup& setup);

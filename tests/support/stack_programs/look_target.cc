@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // look_target SCENE: a process in one of the states that an observer must handle. Prints the pids
 // and tids that a test needs. Ends when stdin is closed.
+#include <alloca.h>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -137,6 +138,26 @@ void run_time_code() {
   }).detach();
 }
 
+#ifdef __x86_64__
+/// Its caller's frame is found by rbp only, which the kernel shows of no thread that sleeps.
+__attribute__((noinline)) long read_below_alloca(int pipe, std::size_t size) {
+  auto* const room = static_cast<char*>(alloca(size));
+  long result = SYS_read;
+  asm volatile("syscall" : "+a"(result) : "D"(pipe), "S"(room), "d"(size) : "rcx", "r11", "memory");
+  return result;
+}
+
+void frame_by_rbp() {
+  std::thread([] {
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) == 0) {
+      say("reader", own_tid());
+      read_below_alloca(ends[0], static_cast<std::size_t>(own_tid() % 64 + 1));
+    }
+  }).detach();
+}
+#endif
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -155,6 +176,10 @@ int main(int argc, char** argv) {
     child_that([] { raise(SIGSTOP); });
   } else if (scene == "run-time-code") {
     run_time_code();
+#ifdef __x86_64__
+  } else if (scene == "frame-by-rbp") {
+    frame_by_rbp();
+#endif
   } else {
     say("pid", getpid());
   }

@@ -10,6 +10,7 @@ struct At {
   int rank;
   std::string step;
   bool finished = false;
+  bool lazy = false;
 };
 
 JobBuilder setup_of(const std::vector<At>& all, std::int64_t size, const std::string& via = {},
@@ -23,7 +24,8 @@ JobBuilder setup_of(const std::vector<At>& all, std::int64_t size, const std::st
                                 {"step", one.step},
                                 {"text", std::string("x")},
                                 {"via", std::vector<std::string>{via}},
-                                {"finished", one.finished}});
+                                {"finished", one.finished},
+                                {"lazy", one.lazy}});
   }
   return builder.log({}, log);
 }
@@ -65,6 +67,16 @@ TEST(NcclSetupStalled, OneRankMayBeBehindAllOthers) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, model::RankSet{1});
   EXPECT_EQ(findings[0].waiting, (model::RankSet{0, 2}));
+}
+
+TEST(NcclSetupStalled, ARankInTheSetupIsBehindThoseThatConnectForTheirFirstCollective) {
+  const At ahead0{.rank = 0, .step = "connect", .lazy = true};
+  const At ahead2{.rank = 2, .step = "connect", .lazy = true};
+  const auto findings = stalled(setup_of({ahead0, {1, "channels"}, ahead2}, 3));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{1});
+  // All are through: one that connects may exchange data with others than its neighbours do.
+  EXPECT_TRUE(stalled(setup_of({{0, "finished", true}, ahead2, {1, "finished", true}}, 3)).empty());
 }
 
 TEST(NcclSetupStalled, ARankWithoutLinesIsNotAccused) {

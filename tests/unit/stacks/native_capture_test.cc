@@ -240,6 +240,21 @@ TEST(Capture, SaysWhereAStackRunsThroughCodeMadeAtRunTime) {
   EXPECT_NE(waiting->problem.find("code made at run time"), std::string::npos) << waiting->problem;
 }
 
+#ifdef __x86_64__
+TEST(Capture, AStopForMoreFramesKeepsTheSystemCallInWhichTheThreadWaits) {
+  Scene scene("frame-by-rbp");
+  const pid_t tid = scene.number("reader");
+  eventually([&] { return state_of(scene.pid(), tid) == 'S'; });
+  const ProcessStacks stacks = look(scene.pid(), kMayStop);
+  const ThreadStack* const waiting = thread(stacks, tid);
+  ASSERT_NE(waiting, nullptr);
+  ASSERT_EQ(waiting->method, CaptureMethod::kStopped);
+  ASSERT_TRUE(waiting->syscall);
+  EXPECT_EQ(waiting->syscall->number, SYS_read);
+  EXPECT_TRUE(has_frame(*waiting, "read_below_alloca"));
+}
+#endif
+
 TEST(Capture, OfNoProcessSaysSo) {
   const ProcessStacks stacks = look(0x7ffffff0, kMayStop);
   EXPECT_TRUE(stacks.threads.empty());
