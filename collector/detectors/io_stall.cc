@@ -9,6 +9,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/inherited_lock.h"
 #include "collector/detectors/evidence/kernel_waits.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
@@ -180,7 +181,7 @@ std::optional<Stall> channel_stall(const model::JobModel& job, const model::Proc
                                    const model::Thread& thread) {
   if (!thread.waits_on ||
       std::find(kChannels.begin(), kChannels.end(), thread.waits_on->kind) == kChannels.end() ||
-      holder_goes_on(job, *thread.waits_on)) {
+      holder_goes_on(job, *thread.waits_on) || waits_for_inherited_lock(job, rank, thread)) {
     return std::nullopt;
   }
   const model::Process* stranger = idle_stranger(job, rank, thread);

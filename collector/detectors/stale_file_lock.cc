@@ -13,6 +13,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/held_path.h"
+#include "collector/detectors/evidence/inherited_lock.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -303,7 +304,7 @@ Findings detect(const graph::Examination& examination) {
       suspects.push_back(std::move(waiter->suspect));
     }
   }
-  Findings findings;
+  Findings findings = inherited_locks(examination, kKind);
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const std::string where = place(there.front().place);
@@ -351,10 +352,13 @@ and every restart hangs again.
 
 Why: if a lock consists in the existence of a file, only the process that created the file releases it. That process was killed.
 
+flock belongs to the open file, which a fork shares: a child that was forked under the lock keeps it, and closing the file in
+the parent does not release it.
+
 The same wait never ends if the file system has no locks: flock fails with "No locks available", and filelock tries again.
 
 How ddpdoctor knows: from the frames of the waiting function and from the file itself: the file exists, no running process holds it,
-and it is older than the job.
+and it is older than the job. Of flock: the kernel shows the lock in the descriptors of the child alone (/proc/PID/fdinfo).
 
 Fix:
     $ rm ~/.cache/torch_extensions/py311_cpu/my_extension/lock)",

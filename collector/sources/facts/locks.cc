@@ -18,6 +18,7 @@
 #include "collector/sources/files/mounts.h"
 #include "collector/sources/processes/proc_file.h"
 #include "collector/sources/processes/python_frames.h"
+#include "collector/sources/waits/lock_holders.h"
 
 namespace ddpdoctor::sources {
 
@@ -56,12 +57,16 @@ void add_lock(const Scene& scene, const FileLock& held, const FileLock* waits, F
     return;
   }
   RawFact fact = fact_about(*about, "file-lock");
-  fact.fields["path"] = path_of_inode(scene, about->row.pid, held.inode);
+  const std::string path = path_of_inode(scene, about->row.pid, held.inode);
+  fact.fields["path"] = path;
   fact.fields["lock"] = held.type;
   fact.fields["mode"] = waits == nullptr ? held.mode : waits->mode;
   fact.fields["inode"] = static_cast<std::int64_t>(held.inode);
   if (held.pid > 0) {
     say_holder(scene, held.pid, fact);
+  }
+  if (const pid_t heir = waits == nullptr ? 0 : heir_of(scene.context, path, held); heir > 0) {
+    fact.fields["heir_pid"] = std::int64_t{heir};
   }
   if (waits != nullptr) {
     fact.fields["waiting_pid"] = std::int64_t{waits->pid};

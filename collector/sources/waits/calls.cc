@@ -213,7 +213,12 @@ WaitTarget file_lock_wait(WaitContext& context, const WaitingThread& waiting,
   if (lock.taker > 0 && !lock.taker_lives) {
     target.detail += fmt::format(", taken by pid {}, which has ended", lock.taker);
   }
-  if (holder > 0) {
+  if (lock.heir > 0) {
+    target.target = fmt::format("pid:{}", lock.heir);
+    target.detail += ", held by " + context.describe(lock.heir);
+    target.detail += lock.taker > 0 ? ", forked under the lock by " + context.describe(lock.taker)
+                                    : std::string();
+  } else if (holder > 0) {
     target.target = fmt::format("pid:{}", holder);
     target.detail +=
         fmt::format(", {} {}", lock.taker_lives ? "held by" : "open in", context.describe(holder));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
+#include "base/text.h"
 #include "collector/sources/processes/proc_file.h"
 
 namespace ddpdoctor::sources {
@@ -27,7 +28,37 @@ const FileLock* waiting_lock(WaitContext& context, pid_t pid, int fd) {
   return found == locks.end() ? nullptr : &*found;
 }
 
+/// fdinfo lists a lock under the descriptors of the open file that has it: "lock:\t1: FLOCK …".
+bool has_locked(const Holder& holder, const FileLock& held) {
+  constexpr std::string_view kLock = "lock:";
+  const auto text = read_file(fmt::format("/proc/{}/fdinfo/{}", holder.pid, holder.fd));
+  for (std::string_view line : base::split(text.value_or(""), '\n')) {
+    if (!line.starts_with(kLock)) {
+      continue;
+    }
+    const auto locks = parse_locks(line.substr(kLock.size()));
+    if (!locks.empty() && locks.front().type == held.type && locks.front().inode == held.inode) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+pid_t heir_of(WaitContext& context, const std::string& path, const FileLock& held) {
+  pid_t heir = 0;
+  for (const Holder& holder : context.descriptors().holders(path)) {
+    if (!has_locked(holder, held)) {
+      continue;
+    }
+    if (holder.pid == held.pid) {
+      return 0;
+    }
+    heir = heir == 0 ? holder.pid : heir;
+  }
+  return heir;
+}
 
 bool waits_for_file_lock(const WaitingThread& waiting) {
   constexpr std::uint64_t kOpenFileLockWait = 38;  // F_OFD_SETLKW
@@ -60,6 +91,7 @@ std::optional<AwaitedFileLock> awaited_file_lock(WaitContext& context,
   lock.taker = held == nullptr || held->pid <= 0 ? 0 : held->pid;
   const auto row = lock.taker == 0 ? std::nullopt : read_process(lock.taker);
   lock.taker_lives = row.has_value();
+  lock.heir = held == nullptr ? 0 : heir_of(context, lock.path, *held);
   return lock;
 }
 

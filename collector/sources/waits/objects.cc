@@ -117,11 +117,13 @@ std::optional<ObjectWait> lock_on_file(WaitContext& context, const WaitingThread
   if (lock->inode != 0) {
     wait.object = fmt::format("file-lock:{:x}:{:x}:{}", lock->major, lock->minor, lock->inode);
   }
-  if (lock->taker_lives) {
+  if (lock->heir > 0) {
+    wait.enders = {lock->heir};
+  } else if (lock->taker_lives) {
     wait.enders = {lock->taker};
   }
   // Descriptors of one open() share a flock: a fork may release it for its parent.
-  if (lock->type != "posix") {
+  if (lock->type != "posix" && lock->heir == 0) {
     for (const Holder& holder : context.descriptors().holders(lock->path)) {
       const bool shares = !lock->taker_lives || is_below(context.job(), holder.pid, lock->taker);
       if (holder.pid != pid && shares) {

@@ -179,5 +179,44 @@ TEST(StaleFileLock, NamesAPathThatTheLocksObjectHolds) {
       << findings[0].summary;
 }
 
+/// Both ranks wait for a lock; `heir`, a child of rank 1, has the locked file open.
+JobBuilder locked_out(std::optional<std::int64_t> heir) {
+  JobBuilder builder = job().ranks(2).stack(
+      kAll, "native:flock@libc.so.6 | py:enter@/srv/gate.py:21 | py:main@/srv/train.py:20");
+  for (const int rank : {0, 1}) {
+    builder.waits(rank, {.kind = "file-lock", .target = "pid:7900", .detail = "/data/words.lock"});
+    std::map<std::string, model::FactValue> fields = {{"path", std::string("/data/words.lock")},
+                                                      {"holder_pid", std::int64_t{pid_of(1)}},
+                                                      {"waiting_pid", std::int64_t{pid_of(rank)}}};
+    if (heir) {
+      fields["heir_pid"] = *heir;
+    }
+    builder.fact("file-lock", fields);
+  }
+  return builder.process(
+      {.pid = 7900,
+       .ppid = pid_of(1),
+       .threads = {
+           {.stack = "native:clock_nanosleep@libc.so.6 | py:compact@/srv/compact.py:12 | "
+                     "py:BaseProcess._bootstrap@/usr/lib/python3.11/multiprocessing/process.py:314"
+                     " | py:BaseProcess.start@/usr/lib/python3.11/multiprocessing/process.py:121 | "
+                     "py:rebuild@/srv/words.py:24 | py:main@/srv/train.py:18"}}});
+}
+
+TEST(StaleFileLock, NamesTheChildThatKeepsALockWhichItsParentClosed) {
+  const auto findings = asked(kKind, locked_out(7900).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1}));
+  EXPECT_EQ(findings[0].locations.at(0).file, "/srv/words.py");
+  EXPECT_EQ(findings[0].locations.at(0).line, 24);
+  EXPECT_NE(findings[0].fix.find("LOCK_UN"), std::string::npos);
+  EXPECT_TRUE(asked("io-stall", locked_out(7900).build()).empty());
+}
+
+TEST(StaleFileLock, IsSilentIfTheProcessThatTookTheLockHasItOpen) {
+  EXPECT_TRUE(asked(kKind, locked_out(std::nullopt).build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks, joins, children, terminals; and invalid arguments.
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
@@ -40,6 +41,45 @@ TEST(WaitTargets, FlockAndFcntlNameTheHolder) {
   expect(found, "file-lock", pid_target(holder.pid()));
   EXPECT_NE(found->detail.find(path), std::string::npos) << found->detail;
   expect(wait_of({posix.pid(), holder.pid()}), "file-lock", pid_target(holder.pid()));
+}
+
+TEST(WaitTargets, FlockNamesAChildThatKeepsTheOpenFileOfItsParent) {
+  const Folder folder;
+  const std::string path = folder.file("data.lock");
+  write_file(path, "");
+  const auto taker = [&](bool closes) {
+    return [&folder, &path, closes] {
+      const int fd = ::open(path.c_str(), O_RDWR);
+      ::flock(fd, LOCK_EX);
+      const pid_t child = ::fork();
+      if (child == 0) {
+        hold();
+      }
+      write_file(folder.file("heir"), std::to_string(child));
+      if (closes) {
+        ::close(fd);
+        ::flock(::open(path.c_str(), O_RDWR), LOCK_EX);
+      }
+      hold();
+    };
+  };
+  const auto heir = [&folder] {
+    return number<pid_t>(*read_file(folder.file("heir"))).value_or(0);
+  };
+  {
+    Child parent(taker(true));
+    ASSERT_TRUE(eventually([&] { return sleeps_in(parent.pid(), SYS_flock); }));
+    const auto found = wait_of({parent.pid(), heir()});
+    expect(found, "file-lock", pid_target(heir()));
+    EXPECT_NE(found->detail.find("forked under the lock by"), std::string::npos) << found->detail;
+    ::kill(heir(), SIGKILL);
+  }
+  Child parent(taker(false));  // it has the locked file open itself
+  ASSERT_TRUE(eventually([&] { return sleeps_in(parent.pid(), test::kPause); }));
+  Child waiter([&] { ::flock(::open(path.c_str(), O_RDWR), LOCK_EX); });
+  ASSERT_TRUE(eventually([&] { return sleeps_in(waiter.pid(), SYS_flock); }));
+  expect(wait_of({waiter.pid(), parent.pid(), heir()}), "file-lock", pid_target(parent.pid()));
+  ::kill(heir(), SIGKILL);
 }
 
 TEST(WaitTargets, WaitingForAChildNamesIt) {
