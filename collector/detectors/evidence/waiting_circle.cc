@@ -128,6 +128,25 @@ Circle at_one_semaphore(const BlockedThreads& blocked, const Circle& knot) {
   return most == by_object.end() ? Circle{} : most->second;
 }
 
+bool reads(const BlockedThread& one) {
+  const std::string kind = object_kind(one);
+  return (kind == "pipe" || kind == "socket") && one.object->text("operation") != "write";
+}
+
+/// Each waits for input of another, and one of them would also take it from a rank in a collective:
+/// a service and its idle worker. The collective tells more.
+bool is_idle_service(const BlockedThreads& blocked, const Circle& circle) {
+  const auto in_collective = [&blocked](std::size_t at) {
+    return blocked.threads[at].blockage == Blockage::kRanks;
+  };
+  return std::all_of(circle.begin(), circle.end(),
+                     [&](std::size_t at) { return reads(blocked.threads[at]); }) &&
+         std::any_of(circle.begin(), circle.end(), [&](std::size_t at) {
+           const auto& enders = blocked.nodes[at].enders;
+           return std::any_of(enders.begin(), enders.end(), in_collective);
+         });
+}
+
 /// Only locks without an owner close the cycle: the semaphore is more informative.
 bool is_guess(const BlockedThreads& blocked, const Circle& circle) {
   return circle.empty() || std::any_of(circle.begin(), circle.end(), [&blocked](std::size_t at) {
@@ -155,6 +174,9 @@ std::optional<WaitingCircle> circle_of(const BlockedThreads& blocked,
   if (is_guess(blocked, chosen) && !semaphore.empty()) {
     chosen = semaphore;
     out.lost = true;
+  }
+  if (is_idle_service(blocked, chosen)) {
+    return std::nullopt;
   }
   for (const std::size_t at : chosen) {
     out.members.push_back(&blocked.threads[at]);

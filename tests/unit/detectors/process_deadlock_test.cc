@@ -288,6 +288,25 @@ TEST(ProcessDeadlock, FollowsACollectiveToTheHolderOfALock) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
 }
 
+TEST(ProcessDeadlock, LeavesAServiceAndItsIdleWorkerToTheCollectiveOfTheOtherWorker) {
+  const auto service = [](const std::vector<std::string>& workers) {
+    JobBuilder builder = job().ranks(2);
+    builder.stack(0, kInBarrier).barrier(0, 1);
+    builder.stack(1, kReceives + "31");
+    builder.process({.role = model::Role::kOther,
+                     .pid = kMain,
+                     .ppid = 1,
+                     .threads = {{.stack = kReceives + "41"}}});
+    const At reads{.kind = "pipe", .object = "pipe:[7]", .operation = "read", .enders = {}};
+    blocked(builder, pid_of(1), by(reads, {text(kMain)}));
+    blocked(builder, kMain,
+            {.kind = "pipe", .object = "pipe:[8]", .operation = "read", .enders = workers});
+    return builder.build();
+  };
+  EXPECT_TRUE(asked(kKind, service({text(pid_of(0)), text(pid_of(1))})).empty());
+  EXPECT_EQ(asked(kKind, service({text(pid_of(1))})).size(), 1u);
+}
+
 const std::string kCallsRpc =
     "native:futex_wait@libc.so.6 | native:torch::distributed::rpc::PyRpcAgent@libtorch_python.so | "
     "py:_invoke_rpc@/opt/site-packages/torch/distributed/rpc/api.py:800 | "
