@@ -10,6 +10,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/apart_from_rendezvous.h"
 #include "collector/detectors/evidence/nameless_dead.h"
 #include "collector/detectors/evidence/port_holder.h"
 #include "collector/detectors/evidence/rendezvous_places.h"
@@ -95,6 +96,11 @@ Findings detect(const graph::Examination& examination) {
   if (still && !arrived.empty() && absent.empty()) {
     if (Findings apart = rendezvous_places(examination, *still); !apart.empty()) {
       return apart;
+    }
+  }
+  if (!arrived.empty() && absent.empty() && who_died(examination).empty()) {
+    if (auto apart = polls_outside_rendezvous(examination, arrived)) {
+      return {std::move(*apart)};
     }
   }
   if (arrived.empty() || absent.empty() || !still || is_complete(examination) ||

@@ -23,6 +23,31 @@ TEST(RendezvousIncomplete, NamesTheRanksThatWereNotStarted) {
   EXPECT_EQ(findings[0].locations.at(0).line, 9);
 }
 
+TEST(RendezvousIncomplete, SuspectsARankThatPollsOutsideInit) {
+  const auto told = [](const std::string& sleeper, model::Progress progress) {
+    return asked(kKind, job()
+                            .ranks(3)
+                            .stack(kAll, kInInit)
+                            .stack(2, "native:clock_nanosleep@libc.so.6 | py:export@/srv/train.py" +
+                                          sleeper + " | py:main@/srv/train.py:20")
+                            .source("/srv/train.py", R"(def export(stage):
+    while not os.path.exists(stage.marker):
+        time.sleep(0.05)
+    time.sleep(60)
+)")
+                            .progress(progress)
+                            .build());
+  };
+  const auto findings = told(":3", model::Progress::kStill);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+  EXPECT_TRUE(told(":4", model::Progress::kStill).empty());  // one sleep, which ends
+  EXPECT_TRUE(told(":3", model::Progress::kMoving).empty());
+}
+
 TEST(RendezvousIncomplete, LeavesARankThatWasKilledOnTheWayToItsDeath) {
   const auto told = [](std::int64_t parent, const std::string& end, std::int64_t number) {
     return job()
