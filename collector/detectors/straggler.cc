@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -26,24 +27,33 @@ constexpr double kLateShare = 0.2;
 constexpr int kFewestCalls = 8;
 constexpr double kMostOften = 0.7;
 
+// A rank that became slow lately is hidden by the calls before; few calls must agree more.
+constexpr std::size_t kRecentCalls = 20;
+constexpr double kNearlyAlways = 0.85;
+
 struct Arrivals {
   std::map<model::Rank, int> last;       // how often each rank was last and late
   std::map<model::Rank, double> behind;  // seconds, summed
   int calls = 0;
 };
 
-void count_call(const std::vector<std::pair<double, model::Rank>>& times, double step,
-                Arrivals& arrivals) {
-  const double median = times[(times.size() - 1) / 2].first;
-  const auto& [latest, rank] = times.back();
+/// One call of all ranks: when each made it, in order.
+struct Call {
+  std::vector<std::pair<double, model::Rank>> times;
+  double step = 0;  // seconds since the call before
+};
+
+void count_call(const Call& call, Arrivals& arrivals) {
+  const double median = call.times[(call.times.size() - 1) / 2].first;
+  const auto& [latest, rank] = call.times.back();
   ++arrivals.calls;
-  if (latest - median >= kLateSeconds && latest - median >= kLateShare * step) {
+  if (latest - median >= kLateSeconds && latest - median >= kLateShare * call.step) {
     ++arrivals.last[rank];
     arrivals.behind[rank] += latest - median;
   }
 }
 
-Arrivals arrivals_in(const graph::Examination& examination, const graph::GroupView& view) {
+std::vector<Call> calls_of(const graph::Examination& examination, const graph::GroupView& view) {
   std::map<std::int64_t, std::vector<std::pair<double, model::Rank>>> by_sequence;
   const auto& ranks = examination.history.ranks(view.group.id);
   for (const auto& [rank, calls] : ranks) {
@@ -53,47 +63,79 @@ Arrivals arrivals_in(const graph::Examination& examination, const graph::GroupVi
       }
     }
   }
-  Arrivals arrivals;
+  std::vector<Call> out;
   double before = 0;
   for (auto& [sequence, times] : by_sequence) {
     if (times.size() != ranks.size() || times.size() < 2) {
       continue;
     }
     std::sort(times.begin(), times.end());
+    const double first = times.front().first;
     if (before > 0) {
-      count_call(times, times.front().first - before, arrivals);
+      out.push_back({.times = std::move(times), .step = first - before});
     }
-    before = times.front().first;
+    before = first;
   }
-  return arrivals;
+  return out;
+}
+
+/// The rank that was last, and late, in most of these calls.
+std::optional<model::Rank> mostly_last(const Arrivals& arrivals, double share) {
+  for (const auto& [rank, times] : arrivals.last) {
+    if (arrivals.calls >= kFewestCalls && times >= share * arrivals.calls) {
+      return rank;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Of all recorded calls, or of the newest if the job goes on.
+std::optional<std::pair<model::Rank, Arrivals>> latecomer(const std::vector<Call>& calls,
+                                                          model::Progress progress) {
+  Arrivals all;
+  for (const Call& call : calls) {
+    count_call(call, all);
+  }
+  if (const auto rank = mostly_last(all, kMostOften)) {
+    return std::pair(*rank, all);
+  }
+  if (calls.size() <= kRecentCalls || progress == model::Progress::kStill) {
+    return std::nullopt;
+  }
+  Arrivals recent;
+  for (const Call& call : std::span(calls).last(kRecentCalls)) {
+    count_call(call, recent);
+  }
+  const auto rank = mostly_last(recent, kNearlyAlways);
+  return rank ? std::optional(std::pair(*rank, recent)) : std::nullopt;
 }
 
 std::optional<Finding> straggler_in(const graph::Examination& examination,
                                     const graph::GroupView& view) {
-  const Arrivals arrivals = arrivals_in(examination, view);
-  for (const auto& [rank, times] : arrivals.last) {
-    if (arrivals.calls < kFewestCalls || times < kMostOften * arrivals.calls) {
-      continue;
-    }
-    Finding finding;
-    finding.kind = "straggler";
-    finding.confidence = Confidence::kPossible;
-    finding.culprits = {rank};
-    finding.waiting = waiting_ranks(examination).minus(finding.culprits);
-    finding.summary = fmt::format(
-        "rank {} was last in {} of {} collectives of {}, on average {} after the others", rank,
-        times, arrivals.calls, group_name(examination.job, view.group.id),
-        base::duration(arrivals.behind.at(rank) / times));
-    finding.fix = fmt::format(
-        "Profile rank {}: data loading, share of the work, clocks and temperature of its GPU.",
-        rank);
-    if (const Standing* standing = examination.standing(rank);
-        standing != nullptr && standing->user.known()) {
-      finding.locations.push_back(location(*standing, fmt::format("rank {} is here", rank)));
-    }
-    return finding;
+  const std::vector<Call> calls = calls_of(examination, view);
+  const auto late = latecomer(calls, examination.job.progress);
+  if (!late) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  const auto& [rank, arrivals] = *late;
+  const int times = arrivals.last.at(rank);
+  const bool lately = static_cast<std::size_t>(arrivals.calls) < calls.size();
+  Finding finding;
+  finding.kind = "straggler";
+  finding.confidence = Confidence::kPossible;
+  finding.culprits = {rank};
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  finding.summary = fmt::format(
+      "rank {} was last in {} of {}{} collectives of {}, on average {} after the others", rank,
+      times, lately ? "the newest " : "", arrivals.calls,
+      group_name(examination.job, view.group.id), base::duration(arrivals.behind.at(rank) / times));
+  finding.fix = fmt::format(
+      "Profile rank {}: data loading, share of the work, clocks and temperature of its GPU.", rank);
+  if (const Standing* standing = examination.standing(rank);
+      standing != nullptr && standing->user.known()) {
+    finding.locations.push_back(location(*standing, fmt::format("rank {} is here", rank)));
+  }
+  return finding;
 }
 
 Findings detect(const graph::Examination& examination) {

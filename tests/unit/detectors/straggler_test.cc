@@ -23,6 +23,26 @@ TEST(Straggler, NamesTheRankThatIsAlwaysLast) {
   EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
 }
 
+TEST(Straggler, NamesARankThatBecameSlowLately) {
+  const auto lately = [](int slow, model::Progress progress) {
+    JobBuilder builder = job();
+    builder.ranks(3);
+    for (int i = 1; i <= 200; ++i) {
+      const double at = 100.0 + 0.5 * i;
+      builder.call({0, 1}, {.operation = "all_reduce", .sequence = i, .time = at});
+      builder.call(
+          2, {.operation = "all_reduce", .sequence = i, .time = at + (i > 200 - slow ? 0.3 : 0)});
+    }
+    return asked("straggler", builder.progress(progress).build());
+  };
+  const Findings findings = lately(22, model::Progress::kMoving);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_NE(findings[0].summary.find("of the newest 20"), std::string::npos);
+  EXPECT_TRUE(lately(12, model::Progress::kMoving).empty());
+  EXPECT_TRUE(lately(22, model::Progress::kStill).empty());
+}
+
 TEST(Straggler, IsSilentWhenRanksComeTogether) {
   EXPECT_TRUE(asked("straggler", told(0.005).build()).empty());
 }
