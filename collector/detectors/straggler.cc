@@ -30,6 +30,7 @@ constexpr double kMostOften = 0.7;
 // A rank that became slow lately is hidden by the calls before; few calls must agree more.
 constexpr std::size_t kRecentCalls = 20;
 constexpr double kNearlyAlways = 0.85;
+constexpr double kMuchLater = 0.1;  // seconds, on average
 
 struct Arrivals {
   std::map<model::Rank, int> last;       // how often each rank was last and late
@@ -107,7 +108,8 @@ std::optional<std::pair<model::Rank, Arrivals>> latecomer(const std::vector<Call
     count_call(call, recent);
   }
   const auto rank = mostly_last(recent, kNearlyAlways);
-  return rank ? std::optional(std::pair(*rank, recent)) : std::nullopt;
+  const bool much = rank && recent.behind.at(*rank) >= kMuchLater * recent.last.at(*rank);
+  return much ? std::optional(std::pair(*rank, recent)) : std::nullopt;
 }
 
 std::optional<Finding> straggler_in(const graph::Examination& examination,

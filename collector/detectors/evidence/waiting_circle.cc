@@ -133,17 +133,23 @@ bool reads(const BlockedThread& one) {
   return (kind == "pipe" || kind == "socket") && one.object->text("operation") != "write";
 }
 
-/// Each waits for input of another, and one of them would also take it from a rank in a collective:
-/// a service and its idle worker. The collective tells more.
-bool is_idle_service(const BlockedThreads& blocked, const Circle& circle) {
+/// A service and its idle worker, or that worker and a rank in a collective: input for the worker
+/// may also come from a process outside the circle. The collective tells more.
+bool is_idle_service(const BlockedThreads& blocked, const Circle& knot, const Circle& circle) {
   const auto in_collective = [&blocked](std::size_t at) {
     return blocked.threads[at].blockage == Blockage::kRanks;
   };
-  return std::all_of(circle.begin(), circle.end(),
-                     [&](std::size_t at) { return reads(blocked.threads[at]); }) &&
-         std::any_of(circle.begin(), circle.end(), [&](std::size_t at) {
-           const auto& enders = blocked.nodes[at].enders;
-           return std::any_of(enders.begin(), enders.end(), in_collective);
+  const auto outside = [&circle](std::size_t at) {
+    return std::find(circle.begin(), circle.end(), at) == circle.end();
+  };
+  const auto idle = [&](std::size_t at) {
+    const auto& enders = blocked.nodes[at].enders;
+    return reads(blocked.threads[at]) && std::any_of(enders.begin(), enders.end(), outside);
+  };
+  return std::any_of(knot.begin(), knot.end(), in_collective) &&
+         std::any_of(circle.begin(), circle.end(), idle) &&
+         std::all_of(circle.begin(), circle.end(), [&](std::size_t at) {
+           return in_collective(at) || reads(blocked.threads[at]);
          });
 }
 
@@ -175,7 +181,7 @@ std::optional<WaitingCircle> circle_of(const BlockedThreads& blocked,
     chosen = semaphore;
     out.lost = true;
   }
-  if (is_idle_service(blocked, chosen)) {
+  if (is_idle_service(blocked, knot, chosen)) {
     return std::nullopt;
   }
   for (const std::size_t at : chosen) {
