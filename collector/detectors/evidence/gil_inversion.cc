@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collector/detectors/evidence/gil_holder.h"
 #include "collector/detectors/evidence/native_locks.h"
@@ -101,56 +103,90 @@ bool is_owner(const Thread& waiting, const Thread& other) {
   return owner && *owner == other.tid;
 }
 
-/// A thread that runs in the code of the mutex and does not want the GIL may hold it for a moment.
-bool held_by_a_third(const model::Process& process, const Thread& holder, const Frame& taker) {
-  return std::any_of(process.threads.begin(), process.threads.end(), [&](const Thread& other) {
-    return &other != &holder && !waits_for_gil(other) && !sleeps_in_kernel(other) &&
-           may_hold_mutex_of(taker, other);
-  });
-}
-
 bool owner_is_known(const Thread& waiting) {
   const model::WaitsOn* mutex = waits_on(waiting, "mutex");
   return mutex != nullptr && target_thread(*mutex);
 }
 
-/// `holder` wants a mutex and has the GIL; `waiter` wants the GIL and is where the mutex is held.
-std::optional<GilInversion> between(const model::Process& process, const Thread& holder,
-                                    const Thread& waiter) {
-  const auto taker = mutex_taker(holder);
-  if (!taker || !waits_for_gil(waiter) || waits_for_gil(holder) || !holder.gil.value_or(true)) {
-    return std::nullopt;
+/// What each thread of a process does, read once: a dump may have thousands.
+struct Signs {
+  const Thread* thread;
+  std::optional<std::size_t> taker;  // the frame that waits for a mutex
+  bool wants_gil;
+  bool may_have_gil;
+  bool sleeps;
+  bool repeated;  // its stack is compared with no other
+};
+
+std::vector<Signs> signs_of(const model::Process& process) {
+  std::vector<Signs> out;
+  const std::vector<bool> repeated = repeated_stacks(process);
+  out.reserve(process.threads.size());
+  for (const Thread& thread : process.threads) {
+    const bool again = repeated[out.size()];
+    out.push_back({.thread = &thread,
+                   .taker = mutex_taker(thread),
+                   .wants_gil = waits_for_gil(thread),
+                   .may_have_gil = may_have_gil(thread),
+                   .sleeps = sleeps_in_kernel(thread),
+                   .repeated = again});
   }
-  const bool told = holder.gil.value_or(false);
-  const bool owned = is_owner(holder, waiter);
-  const Frame* inside = frame_in_code_of(holder.frames[*taker], waiter, past_gil(waiter));
-  if ((!told && !keeps_gil(holder, *taker)) || (owner_is_known(holder) && !owned) ||
-      (!owned && (held_by_a_third(process, holder, holder.frames[*taker]) || inside == nullptr ||
-                  !may_hold_mutex(holder.frames[*taker], *inside, waiter)))) {
-    return std::nullopt;
+  return out;
+}
+
+/// A thread that runs in the code of the mutex and does not want the GIL may hold it for a moment.
+bool held_by_a_third(const std::vector<Signs>& all, const Signs& holder, const Frame& taker) {
+  return std::any_of(all.begin(), all.end(), [&](const Signs& other) {
+    return other.thread != holder.thread && !other.wants_gil && !other.sleeps && !other.repeated &&
+           may_hold_mutex_of(taker, *other.thread);
+  });
+}
+
+/// It wants a mutex, and may have the GIL.
+bool may_be_holder(const std::vector<Signs>& all, const Signs& one) {
+  const auto other = [&one](const Signs& thread) {
+    return thread.thread != one.thread && thread.may_have_gil;
+  };
+  const std::optional<bool> told = one.thread->gil;
+  return one.taker && !one.wants_gil && told.value_or(true) &&
+         (told.value_or(false) ||
+          (keeps_gil(*one.thread, *one.taker) && std::none_of(all.begin(), all.end(), other)));
+}
+
+/// `holder` wants a mutex and has the GIL; the waiter wants the GIL and is where the mutex is held.
+std::optional<GilInversion> inversion_of(const std::vector<Signs>& all, const Signs& holder) {
+  const Frame& taker = holder.thread->frames[*holder.taker];
+  const bool known = owner_is_known(*holder.thread);
+  const bool third = !known && held_by_a_third(all, holder, taker);
+  for (const Signs& waiter : all) {
+    if (!waiter.wants_gil) {
+      continue;
+    }
+    const bool owned = is_owner(*holder.thread, *waiter.thread);
+    if (!owned && (known || third || waiter.repeated)) {
+      continue;
+    }
+    const Frame* inside = frame_in_code_of(taker, *waiter.thread, past_gil(*waiter.thread));
+    if (owned || (inside != nullptr && may_hold_mutex(taker, *inside, *waiter.thread))) {
+      return GilInversion{.holder = holder.thread,
+                          .waiter = waiter.thread,
+                          .taker = &taker,
+                          .inside = inside,
+                          .told = holder.thread->gil.value_or(false),
+                          .owned = owned};
+    }
   }
-  return GilInversion{.holder = &holder,
-                      .waiter = &waiter,
-                      .taker = &holder.frames[*taker],
-                      .inside = inside,
-                      .told = told,
-                      .owned = owned};
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<GilInversion> gil_inversion(const model::Process& process) {
-  for (const Thread& holder : process.threads) {
-    const auto others = [&holder](const Thread& thread) {
-      return &thread != &holder && may_have_gil(thread);
-    };
-    if (!mutex_taker(holder) ||
-        (!holder.gil.value_or(false) &&
-         std::any_of(process.threads.begin(), process.threads.end(), others))) {
-      continue;
-    }
-    for (const Thread& waiter : process.threads) {
-      if (auto found = between(process, holder, waiter)) {
+  const std::vector<Signs> all = signs_of(process);
+  for (const Signs& one : all) {
+    const bool compared = !one.repeated || owner_is_known(*one.thread);
+    if (compared && may_be_holder(all, one)) {
+      if (auto found = inversion_of(all, one)) {
         return found;
       }
     }

@@ -96,13 +96,26 @@ bool is_recursive(const Thread& thread, std::size_t taker) {
   return std::any_of(thread.frames.begin(), end, recursive);
 }
 
-bool held_elsewhere(const model::Process& process, const Thread& thread, const Frame& taker) {
-  return std::any_of(process.threads.begin(), process.threads.end(), [&](const Thread& other) {
-    return &other != &thread && may_hold_mutex_of(taker, other);
+/// The threads of a process with different stacks.
+std::vector<const Thread*> unlike_threads(const model::Process& process) {
+  const std::vector<bool> repeated = repeated_stacks(process);
+  std::vector<const Thread*> out;
+  for (std::size_t i = 0; i < process.threads.size(); ++i) {
+    if (!repeated[i]) {
+      out.push_back(&process.threads[i]);
+    }
+  }
+  return out;
+}
+
+bool held_elsewhere(const std::vector<const Thread*>& threads, const Thread& thread,
+                    const Frame& taker) {
+  return std::any_of(threads.begin(), threads.end(), [&](const Thread* other) {
+    return other != &thread && may_hold_mutex_of(taker, *other);
   });
 }
 
-std::optional<Reentry> reentry(const model::Process& process, const Thread& thread) {
+std::optional<Reentry> reentry(const std::vector<const Thread*>& threads, const Thread& thread) {
   const auto taker = mutex_taker(thread);
   if (!taker || is_recursive(thread, *taker)) {
     return std::nullopt;
@@ -117,7 +130,7 @@ std::optional<Reentry> reentry(const model::Process& process, const Thread& thre
     const bool same = has_lock_of(takes, frame);
     if (through != nullptr && left && same) {
       const bool owned = owner && *owner == thread.tid;
-      if (!owned && (owner || held_elsewhere(process, thread, takes))) {
+      if (!owned && (owner || held_elsewhere(threads, thread, takes))) {
         return std::nullopt;
       }
       return Reentry{.taker = &takes, .through = through, .outer = &frame, .owned = owned};
@@ -193,9 +206,9 @@ bool cross(const model::Process& process, const Thread& one, std::size_t taker_o
            (may_hold_mutex_of(mine, thread) || may_hold_mutex_of(others, thread));
   };
   return !is_same_code(mine, others) &&
-         std::none_of(process.threads.begin(), process.threads.end(), third) &&
          frame_in_code_of(others, one, taker_of_one + 1) != nullptr &&
-         frame_in_code_of(mine, other, taker_of_other + 1) != nullptr;
+         frame_in_code_of(mine, other, taker_of_other + 1) != nullptr &&
+         std::none_of(process.threads.begin(), process.threads.end(), third);
 }
 
 Suspect side(const graph::Examination& examination, const model::Process& process,
@@ -262,27 +275,30 @@ std::optional<Finding> owned_by_unknown(const graph::Examination& examination,
 
 Findings native_deadlocks(const graph::Examination& examination, const model::Process& process,
                           Confidence still) {
+  if (!alive(process)) {
+    return {};
+  }
+  const std::vector<const Thread*> threads = unlike_threads(process);
   std::vector<const Thread*> waiting;
-  for (const Thread& thread : process.threads) {
-    if (const auto found = alive(process) ? reentry(process, thread) : std::nullopt) {
-      return {entered_twice(examination, process, thread, *found,
+  for (const Thread* const thread : threads) {
+    if (const auto found = reentry(threads, *thread)) {
+      return {entered_twice(examination, process, *thread, *found,
                             found->owned ? Confidence::kCertain : still)};
     }
-    if (mutex_taker(thread) && !waits_for_gil(thread)) {
-      waiting.push_back(&thread);
+    if (mutex_taker(*thread) && !waits_for_gil(*thread)) {
+      waiting.push_back(thread);
     }
   }
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     for (std::size_t k = i + 1; k < waiting.size(); ++k) {
-      if (alive(process) && cross(process, *waiting[i], *mutex_taker(*waiting[i]), *waiting[k],
-                                  *mutex_taker(*waiting[k]))) {
+      if (cross(process, *waiting[i], *mutex_taker(*waiting[i]), *waiting[k],
+                *mutex_taker(*waiting[k]))) {
         return {crossed(examination, process, *waiting[i], *waiting[k], still)};
       }
     }
   }
   for (const Thread* thread : waiting) {
-    auto found = alive(process) ? owned_by_unknown(examination, process, *thread) : std::nullopt;
-    if (found) {
+    if (auto found = owned_by_unknown(examination, process, *thread)) {
       return {std::move(*found)};
     }
   }

@@ -164,4 +164,19 @@ std::string function_said(const Frame& frame) {
                        : base::elide(plain, 80);
 }
 
+std::vector<bool> repeated_stacks(const model::Process& process) {
+  constexpr std::size_t kMostStacks = 400;
+  std::set<std::string> seen;
+  std::vector<bool> out;
+  out.reserve(process.threads.size());
+  for (const model::Thread& thread : process.threads) {
+    std::string functions;
+    for (const Frame& frame : thread.frames) {
+      functions += frame.function + '\n';
+    }
+    out.push_back(seen.size() >= kMostStacks || !seen.insert(std::move(functions)).second);
+  }
+  return out;
+}
+
 }  // namespace ddpdoctor::detectors

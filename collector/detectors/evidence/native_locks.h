@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collector/model/job_model.h"
 
@@ -38,5 +39,10 @@ bool may_hold_mutex_of(const model::Frame& taker, const model::Thread& thread);
 
 /// "c10::ivalue::Future::then", or the name of the file where the function has none.
 std::string function_said(const model::Frame& frame);
+
+/// For each thread, whether to leave it out of comparisons: an earlier one has the same functions
+/// on its stack, or there were 400 different stacks before it. A dump may have thousands of
+/// threads.
+std::vector<bool> repeated_stacks(const model::Process& process);
 
 }  // namespace ddpdoctor::detectors
