@@ -16,7 +16,13 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/calls_at.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/two_groups.h"
+#include "collector/detectors/paths/call_runs.h"
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/graph/history.h"
+#include "collector/program/origin/items.h"
+#include "collector/program/questions/blocks.h"
 
 namespace ddpdoctor::detectors::collective_order {
 namespace {
@@ -146,6 +152,58 @@ void add_ways(const graph::Examination& examination, const Explanation& explanat
   finding.locations.push_back(std::move(where));
 }
 
+/// Each of the ranks has called from here in both groups before.
+bool uses_both(const graph::Examination& examination, const model::RankSet& ranks, const Path& path,
+               const std::string& one, const std::string& other) {
+  return std::all_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
+    const auto from_here = [&](const std::string& group) {
+      const graph::Calls& calls = examination.history.calls(group, rank);
+      return std::any_of(calls.begin(), calls.end(), [&path](const auto* call) {
+        return same_path(graph::callers_of(*call), path);
+      });
+    };
+    return from_here(one) && from_here(other);
+  });
+}
+
+/// The ranks wait in both groups in one call, in one loop around it, and nothing shows that the
+/// loop has one order on every rank: that order decides.
+void add_own_order(const graph::Examination& examination, const Parting& one, const Parting& other,
+                   Finding& finding) {
+  const model::JobModel& job = examination.job;
+  const Path& path = one.rest.path;
+  if (one.group == other.group || !same_path(path, other.rest.path) ||
+      !uses_both(examination, finding.culprits, path, one.group, other.group)) {
+    return;
+  }
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const auto& lines = lines_of(job, path[i].file);
+    const auto loop = program::loop_around(lines, path[i].line);
+    if (!loop) {
+      continue;
+    }
+    const Path callers(path.begin() + static_cast<std::ptrdiff_t>(i) + 1, path.end());
+    const program::Origin origin = origin_of(job, lines, *loop, callers);
+    const bool steps = loop->kind != program::BlockKind::kFor ||
+                       program::items_of(lines, loop->line, job.sources) ==
+                           program::Items::kBatches;  // an outer loop is another step
+    const bool own = program::is_own(origin.source);
+    if (steps || (!own && origin.source != program::Source::kUnknown)) {
+      return;
+    }
+    model::CallSite header = path[i];
+    header.line = loop->line;
+    finding.locations.push_back(location(header, {}, "decides which group comes first"));
+    if (own) {
+      finding.evidence.push_back(
+          {.rank = std::nullopt,
+           .text = fmt::format("the order of {} depends on {}", in_backquotes(loop->condition),
+                               program::name_of(origin.source))});
+    }
+    return;
+  }
+}
+
 /// From stacks alone: the groups are unknown, but it cannot be a single group.
 void tell_calls_that_did_not_meet(const graph::Examination& examination, const Parting& parting,
                                   Finding& finding) {
@@ -199,10 +257,15 @@ Findings detect(const graph::Examination& examination) {
   }
   Finding finding = finding_of(examination, all.front());
   finding.kind = "collective-order";
+  model::RankSet missing;
+  model::RankSet waiting;
   for (const Explanation& explanation : all) {
-    finding.culprits = finding.culprits.united(explanation.parting.odd.ranks);
-    finding.culprits = finding.culprits.united(explanation.parting.rest.ranks);
+    missing = missing.united(explanation.parting.odd.ranks);
+    waiting = waiting.united(explanation.parting.rest.ranks);
   }
+  // A rank for which no other group waits has no order of its own.
+  finding.culprits =
+      missing.common(waiting).empty() ? missing.united(waiting) : missing.common(waiting);
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   if (would_have_met(examination, all.front().parting)) {
     tell_calls_that_did_not_meet(examination, all.front().parting, finding);
@@ -221,6 +284,7 @@ Findings detect(const graph::Examination& examination) {
   });
   if (!chosen) {
     add_ways(examination, all.front(), finding);
+    add_own_order(examination, all.front().parting, all.back().parting, finding);
   }
   return {finding};
 }

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collector/graph/activity_rules.h"
+#include "collector/graph/queued_messages.h"
 #include "collector/graph/thread_calls.h"
 #include "collector/model/building/polled_calls.h"
 #include "collector/model/questions.h"
@@ -266,7 +267,8 @@ const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Ra
     take_oldest(*calls);
   }
   take_oldest(history.point_to_point(rank));
-  return oldest;
+  return oldest != nullptr && oldest->point_to_point ? &unanswered_of_batch(history, rank, *oldest)
+                                                     : oldest;
 }
 
 const model::CollectiveCall* unfinished_before(const History& history, const Standing& host,

@@ -27,6 +27,31 @@ void drop_repeats(Calls& calls) {
   calls.erase(std::unique(calls.begin(), calls.end(), same), calls.end());
 }
 
+/// PyTorch's record of the end of a batch of calls. Only it learns what the GPU has done; the
+/// records of the batch's messages stay as they were posted.
+bool ends_batch(const model::CollectiveCall& call) {
+  return call.operation == "coalesced";
+}
+
+/// Gives the newest messages of a rank the state of their batch; false if it ends none.
+bool end_batch(const model::CollectiveCall& end, Calls& messages,
+               std::deque<model::CollectiveCall>& changed) {
+  bool found = false;
+  for (auto one = messages.rbegin(); one != messages.rend(); ++one) {
+    const model::CollectiveCall& message = **one;
+    if (message.group != end.group || message.call_site != end.call_site ||
+        message.sequence != messages.back()->sequence ||
+        message.state != model::CallState::kEnqueued) {
+      break;
+    }
+    changed.push_back(message);
+    changed.back().state = end.state;
+    *one = &changed.back();
+    found = true;
+  }
+  return found;
+}
+
 /// Of the first call that has this sequence number or a higher one.
 std::ptrdiff_t position_of(const Calls& calls, std::int64_t sequence) {
   const auto found = std::lower_bound(calls.begin(), calls.end(), sequence,
@@ -48,6 +73,11 @@ History::History(const model::JobModel& job) {
   model::Rank rank = -1;
   Calls* calls = nullptr;
   for (const model::CollectiveCall& call : job.collectives) {
+    const auto messages =
+        ends_batch(call) ? point_to_point_.find(call.rank) : point_to_point_.end();
+    if (messages != point_to_point_.end() && end_batch(call, messages->second, placed_)) {
+      continue;
+    }
     if (call.point_to_point || is_point_to_point(call.operation)) {
       point_to_point_[call.rank].push_back(&call);
       continue;

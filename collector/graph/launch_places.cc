@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "collector/graph/launched_call.h"
 #include "collector/model/questions.h"
+#include "collector/program/libraries/libraries.h"
 
 namespace ddpdoctor::graph {
 namespace {
@@ -23,7 +25,8 @@ struct Position {
 
 class Placer {
  public:
-  explicit Placer(const model::JobModel& job) : job_(job) {
+  explicit Placer(const model::JobModel& job)
+      : job_(job), ddp_(wraps_in_ddp(job)), fsdp_(shards_in_fsdp(job)) {
     if (const model::Observation* now = model::latest(job)) {
       for (const model::Process& process : now->processes) {
         const model::Thread* main = model::main_thread(process);
@@ -42,7 +45,7 @@ class Placer {
     for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
       if ((*call)->call_site.known()) {
         next = {.callers = callers_of(**call), .here = false};
-      } else if ((*call)->operation == "all_reduce" && !next.callers.empty()) {
+      } else if (is_made_by_backward((*call)->operation) && !next.callers.empty()) {
         const Places& places = backward_of(next);
         if (!places.empty()) {
           found.emplace_back(*call, &places);
@@ -56,7 +59,17 @@ class Placer {
     }
   }
 
+  [[nodiscard]] bool has_work() const {
+    return ddp_ || fsdp_;
+  }
+
  private:
+  /// DDP's buckets; FSDP also gathers parameters again, and HSDP also reduces between replicas.
+  [[nodiscard]] bool is_made_by_backward(std::string_view operation) const {
+    const bool shards = operation.starts_with("reduce_scatter") || program::unshards_by(operation);
+    return operation == "all_reduce" || (fsdp_ && shards);
+  }
+
   static Position position_of(const model::Thread& thread) {
     Position position{.callers = {}, .here = waits_in_line_itself(thread)};
     for (const model::Frame* frame : model::user_frames(thread)) {
@@ -74,6 +87,8 @@ class Placer {
   }
 
   const model::JobModel& job_;
+  bool ddp_;
+  bool fsdp_;
   std::map<model::Rank, Position> hosts_;
   std::map<Position, Places> backwards_;
 };
@@ -87,10 +102,13 @@ bool has_line(const model::CollectiveCall& call) {
 void place_launches(const model::JobModel& job, History& history) {
   const auto& calls = job.collectives;
   if (job.sources.empty() || std::all_of(calls.begin(), calls.end(), has_line) ||
-      std::none_of(calls.begin(), calls.end(), has_line) || !wraps_in_ddp(job)) {
+      std::none_of(calls.begin(), calls.end(), has_line)) {
     return;
   }
   Placer placer(job);
+  if (!placer.has_work()) {
+    return;
+  }
   for (const std::string& group : history.groups()) {
     for (const auto& [rank, lane] : history.ranks(group)) {
       placer.place(rank, lane, history);

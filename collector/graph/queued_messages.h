@@ -14,4 +14,10 @@ namespace ddpdoctor::graph {
 bool is_queued(const model::JobModel& job, const History& history, model::Rank rank,
                const BlockedCall& call);
 
+/// NCCL runs the messages of a batch together: of those of the rank's open batch that begins with
+/// `first`, the one whose peer did not post the other side, if the counts show exactly one;
+/// otherwise `first`.
+const model::CollectiveCall& unanswered_of_batch(const History& history, model::Rank rank,
+                                                 const model::CollectiveCall& first);
+
 }  // namespace ddpdoctor::graph

@@ -41,8 +41,7 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
   }
   const Parting& parting = explanation.parting;
   if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
-      !parting.odd.calls() || has_all_gradients(examination.job, parting.odd) ||
-      has_backward_to_come(examination.job, parting) ||
+      !parting.odd.calls() || has_backward_to_come(examination.job, parting) ||
       may_hide_a_branch(examination.job, explanation.fork)) {
     return false;
   }
@@ -53,10 +52,15 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
   }
   const Passes passes =
       explanation.fork ? passes_of(examination, parting, *explanation.fork) : Passes{};
-  if (passes.differ()) {
-    return false;  // a rank in backward is in that of the next step
+  // A rank in backward is in that of the next step, or the odd one completed all of its own.
+  const bool lacks_none = passes.differ() || has_all_gradients(examination.job, parting.odd);
+  // Unless the odd one is known to have passed that line: it reduced no gradients there.
+  if (!lacks_none || order.behind == Behind::kRest) {
+    explanation.branch = own_choice_of_sync(examination.job, parting.rest.path);
   }
-  explanation.branch = own_choice_of_sync(examination.job, parting.rest.path);
+  if (lacks_none && !explanation.branch) {
+    return false;
+  }
   if (!explanation.branch && passes.ahead == Ahead::kUnknown && parting.recorded) {
     explanation.branch = own_way_to_call(examination.job, explanation);
     explanation.otherwise =

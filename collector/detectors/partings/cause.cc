@@ -156,9 +156,10 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
 
 // Two ranks made different calls, one of them under a flag: no other explanation is left.
 bool read_flag(const Examination& examination, Explanation& explanation) {
-  explanation.branch = explanation.fork && explanation.parting.recorded
-                           ? any_branch(examination.job, *explanation.fork)
-                           : std::nullopt;
+  if (explanation.fork && explanation.parting.recorded) {
+    const Order order = order_of(examination, explanation.parting, *explanation.fork);
+    explanation.branch = any_branch(examination.job, *explanation.fork, ours_behind(order));
+  }
   if (explanation.branch && asks_for_turn(explanation)) {
     explanation.turn();
   }

@@ -371,15 +371,16 @@ std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, 
   return ours;
 }
 
-std::optional<Branch> any_branch(const model::JobModel& job, const Fork& fork) {
-  if (auto found = branch_below(job, fork, true, Dependence::kData, {}, {})) {
-    return found;
+std::optional<Branch> any_branch(const model::JobModel& job, const Fork& fork,
+                                 std::optional<bool> ours_behind) {
+  std::optional<Branch> empty;
+  for (const bool ours : ours_behind ? std::vector{*ours_behind} : std::vector{true, false}) {
+    if (auto found = branch_below(job, fork, ours, Dependence::kData, {}, {})) {
+      return found;
+    }
+    empty = empty ? empty : empty_below(job, ours ? fork.below_ours : fork.below_theirs, ours);
   }
-  if (auto found = branch_below(job, fork, false, Dependence::kData, {}, {})) {
-    return found;
-  }
-  auto found = empty_below(job, fork.below_ours, true);
-  return found ? found : empty_below(job, fork.below_theirs, false);
+  return empty;
 }
 
 bool are_siblings(const model::JobModel& job, const Fork& fork) {

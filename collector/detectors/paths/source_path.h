@@ -67,8 +67,10 @@ std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, 
                                   std::optional<bool> ours_behind = std::nullopt);
 
 /// Any condition below the fork that may differ between ranks, even a bare flag: for ranks that
-/// certainly made different calls, if nothing better separates them.
-std::optional<Branch> any_branch(const model::JobModel& job, const Fork& fork);
+/// certainly made different calls, if nothing better separates them. `ours_behind` as for
+/// data_branch.
+std::optional<Branch> any_branch(const model::JobModel& job, const Fork& fork,
+                                 std::optional<bool> ours_behind = std::nullopt);
 
 /// True if the paths diverge into two branches of one if.
 bool are_siblings(const model::JobModel& job, const Fork& fork);

@@ -23,6 +23,15 @@ bool is_super(Node object) {
   return object.is(NodeKind::kCall) && object.field(Field::kFunction).text() == "super";
 }
 
+/// `held.get(key)`, `held.pop(key, None)`: the result is None if nothing is held under the key.
+Node key_looked_up(Node call) {
+  const std::string_view name = call.field(Field::kFunction).field(Field::kAttribute).text();
+  const std::vector<Node> given = call.field(Field::kArguments).children();
+  const bool or_none = given.size() == 2 && given[1].is(NodeKind::kNone);
+  const bool looks_up = (name == "get" && given.size() == 1) || or_none;
+  return looks_up && (name == "get" || name == "pop") ? given[0] : Node();
+}
+
 /// A value that can be more functions than this is not followed.
 constexpr int kMostFunctions = 6;
 
@@ -83,6 +92,13 @@ Origin Slicer::call(Node node, const Where& where) {
   if (!known) {
     out = callee.is(NodeKind::kAttribute) ? method_call(node, where) : value_call(node, where);
   }
+  if (const Node key = callee.is(NodeKind::kAttribute) ? key_looked_up(node) : Node()) {
+    Origin of_key = evaluate(key, where);
+    if (is_own(of_key.source)) {
+      add_step(of_key, *where.file, node);
+      out.none = std::make_shared<const Origin>(std::move(of_key));
+    }
+  }
   if (out.source != Source::kUniform) {
     add_step(out, *where.file, node);
   }
@@ -125,6 +141,12 @@ Origin Slicer::builtin(std::string_view name, Node node, const Where& where, boo
     Origin out = arguments(node, where);
     if (name == "map" || name == "filter") {
       out = invoked(std::move(out), {}, where);
+    }
+    for (const Node argument : given) {  // `sorted(names, key=lambda n: load[n])`
+      if (argument.is(NodeKind::kKeywordArgument) && argument.field(Field::kName).text() == "key") {
+        out = stronger(std::move(out),
+                       invoked(evaluate(argument.field(Field::kValue), where), {}, where));
+      }
     }
     out.number = out.number && name == "int";
     return out;
@@ -221,6 +243,14 @@ Origin Slicer::method_call(Node node, const Where& where) {
   if (owner.kind == Definition::Kind::kClass) {
     if (Origin held = evaluate(callee, where); !held.callables.empty()) {
       return invoked(std::move(held), node, where);
+    }
+    bool is_set = false;
+    Origin field = member(owner, name, callee, where, is_set);
+    if (is_set && (field.source == Source::kUnknown || is_own(field.source))) {
+      Origin given = arguments(node, where);  // a function of the object that no file shows
+      given.number = false;
+      given.object = false;
+      return stronger(std::move(field), std::move(given));
     }
   }
   Origin out;

@@ -165,7 +165,8 @@ Origin Slicer::comparison(Node node, const Where& where) {
   out.none = nullptr;
   const bool is_always_something =
       out.source == Source::kRank || out.source == Source::kRandom || out.source == Source::kClock;
-  if (decides && is_always_something && !chosen) {
+  const bool own = decides && is_own(decides->source) && out.source <= Source::kData;
+  if (decides && (is_always_something || own) && !chosen) {
     return *decides;  // the value differs, but whether it is None is decided elsewhere
   }
   if (out.source == Source::kRank && presence && !chosen) {

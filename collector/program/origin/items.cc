@@ -205,6 +205,45 @@ bool hands_on(const Files& files, const File& file, std::size_t scope, Node node
   });
 }
 
+/// `[a, b]`, or a name that only such a list is given and no method may change; the works that
+/// batch_isend_irecv() returns for one.
+bool is_written_out(const Files& files, Node node, const Where& where, int depth = 0) {
+  node = without_parentheses(node);
+  if (node.is(NodeKind::kList)) {
+    const auto all = node.children();
+    return std::none_of(all.begin(), all.end(),
+                        [](Node one) { return one.is(NodeKind::kListSplat); });
+  }
+  if (depth > kDeepestItem) {
+    return false;
+  }
+  if (node.is(NodeKind::kCall)) {
+    const std::vector<Node> given = arguments_of(node);
+    const Definition is =
+        files.resolve(*where.file, where.scope, dotted_name(node.field(Field::kFunction)));
+    return is.kind == Definition::Kind::kLibrary && lies_in(is.qualified, "torch.distributed") &&
+           last_of(is.qualified) == "batch_isend_irecv" && given.size() == 1 &&
+           is_written_out(files, given.front(), where, depth + 1);
+  }
+  const Definition is =
+      node.is(NodeKind::kName) ? files.lookup(*where.file, where.scope, node.text()) : Definition{};
+  const std::vector<Binding> none;
+  const auto& all =
+      is.kind == Definition::Kind::kVariable ? is.file->facts->of_scope[is.scope] : none;
+  const Binding* only = nullptr;
+  for (const Binding& binding : all) {
+    if (may_change(binding, is.name)) {
+      if (only != nullptr || binding.kind != BindingKind::kAssign || binding.item ||
+          binding.unpacked) {
+        return false;
+      }
+      only = &binding;
+    }
+  }
+  return only != nullptr &&
+         is_written_out(files, only->value, {.file = is.file, .scope = is.scope}, depth + 1);
+}
+
 }  // namespace
 
 bool extends_container(const Definition& made, const Files& files) {
@@ -253,7 +292,10 @@ Items items_of(std::string_view iterable, const Asked& asked, const Sources& sou
 }
 
 bool is_as_long_everywhere(const SourceText& text, int line, const Sources& sources) {
-  const auto alike = [](const Files&, Slicer& slicer, Node iterable, const Where& where) {
+  const auto alike = [](const Files& files, Slicer& slicer, Node iterable, const Where& where) {
+    if (is_written_out(files, iterable, where)) {
+      return true;
+    }
     if (iterated_name(iterable) == "self") {
       return false;  // each rank has an object of its own
     }

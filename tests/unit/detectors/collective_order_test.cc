@@ -47,6 +47,61 @@ TEST(CollectiveOrder, GoesRoundOverTheGroupsOfAMesh) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2, 3}));
 }
 
+/// Rank 1 is in its group of experts, all others in that of all ranks, at one line.
+Findings flushed(const std::string& order) {
+  JobBuilder builder = job();
+  builder.ranks(4).group("1", {0, 1, 2, 3}, "dense").group("3", {1, 3}, "expert");
+  builder.source(kTrain,
+                 "import torch\nfrom torch import distributed as dist\n"
+                 "def flush(names, batch):\n"
+                 "    load = {n: int(torch.bincount(batch).max()) for n in names}\n"
+                 "    for name in " +
+                     order +
+                     ":\n"
+                     "        dist.all_reduce(grads[name], group=groups[name])\n"
+                     "def main():\n"
+                     "    for batch in torch.utils.data.DataLoader(rows):\n"
+                     "        flush(['dense', 'expert'], batch)\n");
+  const std::string reduce = "        dist.all_reduce(grads[name]";
+  const std::string flush = "        flush(['dense'";
+  const std::string lines = at("flush", reduce) + " | " + at("main", flush);
+  const std::string calls = site("flush", reduce) + " | " + site("main", flush);
+  const auto reduced = [&](model::Rank rank, const std::string& group, std::int64_t sequence) {
+    builder.call(rank, {.operation = "all_reduce",
+                        .sequence = sequence,
+                        .group = group,
+                        .site = calls,
+                        .count = 8});
+  };
+  for (const model::Rank rank : {0, 1, 2, 3}) {
+    reduced(rank, "1", 1);
+    if (rank % 2 == 1) {
+      reduced(rank, "3", 1);
+    }
+    reduced(rank, rank == 1 ? "3" : "1", 2);
+  }
+  builder.stack({0, 2, 3}, in("all_reduce", lines, "group=<ProcessGroup 1>"));
+  builder.stack(1, in("all_reduce", lines, "group=<ProcessGroup 3>"));
+  return asked("collective-order", builder.build());
+}
+
+TEST(CollectiveOrder, NamesTheLoopWhoseOrderEachRankDecidesByItsData) {
+  const Findings findings = flushed("sorted(names, key=lambda n: -load[n])");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1, 3}));  // no rank waits for 0 and 2 elsewhere
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{0, 2}));
+  EXPECT_EQ(findings[0].locations.back().line, 5);
+  EXPECT_EQ(findings[0].locations.back().note, "decides which group comes first");
+}
+
+TEST(CollectiveOrder, BlamesNoLoopThatHasOneOrderOnEveryRank) {
+  const Findings findings = flushed("sorted(names)");  // of literals
+  ASSERT_EQ(findings.size(), 1U);
+  for (const Location& place : findings[0].locations) {
+    EXPECT_NE(place.line, 5) << place.note;
+  }
+}
+
 constexpr const char* kActors = R"(
 class Trainer:
     def loop(self, every):
@@ -214,7 +269,8 @@ TEST(CollectiveOrder, ACallThatNobodyEverMadeIsOneTooMany) {
             "only rank 3 called broadcast #6 of dp; rank 2 is waiting in all_reduce");
   const Findings order = asked_of_records("collective-order", recorded("all_reduce"));
   ASSERT_EQ(order.size(), 1U);
-  EXPECT_EQ(order[0].culprits, (model::RankSet{0, 1, 2, 3}));
+  EXPECT_EQ(order[0].culprits, (model::RankSet{2, 3}));  // 0 and 1 have no part in dp
+  EXPECT_EQ(order[0].waiting, (model::RankSet{0, 1}));
 }
 
 TEST(CollectiveOrder, DoesNotDependOnTheOrderOfRanks) {

@@ -142,5 +142,64 @@ TEST(GradientSync, FollowsAnObjectThatIsCalledForAContext) {
   EXPECT_TRUE(told("divergent-branch", "other").empty());
 }
 
+constexpr const char* kMetered = R"(
+def update(value):
+    values.append(value)
+    if len(values) >= every:
+        dist.all_gather(rows, mine)
+def main():
+    for i, batch in enumerate(corpus(rank)):
+        with accumulator.micro(batch) as ready:
+            model(batch).sum().backward()
+        update(loss)
+)";
+
+/// Rank 0 is in the meter's gather, rank 1 in a backward, each in this iteration.
+Findings metered(std::string_view kind, std::int64_t first, std::int64_t second) {
+  JobBuilder builder = job();
+  const std::string gather = "dist.all_gather(rows, mine)";
+  builder.ranks(2)
+      .source(kTrain, kMetered)
+      .source("/srv/accumulate.py", R"(
+class Tokens:
+    @contextlib.contextmanager
+    def micro(self, batch):
+        self.tokens += batch.numel()
+        with contextlib.nullcontext() if self.tokens >= budget else self.model.no_sync():
+            yield
+)")
+      .history(kAll, 1, 16, "all_reduce", site("main", "backward"))
+      .history(0, 17, 17, "all_gather", site("update", gather) + " | " + site("main", "update(l"))
+      .all_reduce(1, 17, 10, site("main", "backward"))
+      .stack(0, in("all_gather", at("update", gather) + " | " + at("main", "update(l")))
+      .stack(1, in_backward(at("main", "backward")));
+  model::JobModel told = builder.build();
+  put_loops(told, 0, "main", {over("list", first, 99)});
+  put_loops(told, 1, "main", {over("list", second, 99)});
+  for (const model::Rank rank : {0, 1}) {
+    told.facts.push_back({.rank = rank,
+                          .pid = {},
+                          .kind = "reducer",
+                          .fields = {{"backward", 14.0 + rank}, {"finalized", 14.0 + rank}}});
+  }
+  return asked(kind, told);
+}
+
+TEST(GradientSync, WasLeftOutByTheRankThatIsAnIterationAhead) {
+  const Findings findings = metered("divergent-branch", 60, 58);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.back().line, 5);
+  EXPECT_NE(findings[0].summary.find("skipped all_reduce"), std::string::npos)
+      << findings[0].summary;
+}
+
+/// The rank in backward is the one ahead: it passed by the meter.
+TEST(GradientSync, IsNoMatterOfARankThatIsBehind) {
+  for (const Finding& finding : metered("divergent-branch", 58, 60)) {
+    EXPECT_EQ(finding.summary.find("tokens"), std::string::npos) << finding.summary;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -55,6 +55,52 @@ TEST(SkippedShardedModule, IsWhatDiffersInALoopThatAllGoRoundEquallyOften) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
 }
 
+constexpr const char* kTowers = R"(
+from torch.distributed.fsdp import fully_shard
+def encode(inputs):
+    for key, x in inputs.items():
+        towers[key](x)
+def main():
+    for batch in torch.utils.data.DataLoader(rows):
+        encode(batch)
+        loss.backward()
+        opt.step()
+)";
+
+/// Both hosts have run on; rank 0 gathers a tower, rank 1 is in this operation of backward.
+JobBuilder ran_on(const std::string& operation) {
+  JobBuilder builder = job();
+  const std::string forward = site("encode", "towers[key]") + " | " + site("main", "encode(");
+  builder.ranks(2).backend("nccl").source(kTrain, kTowers);
+  builder.history(kAll, 1, 8, "all_gather_into_tensor", forward);
+  const auto enqueued = [&builder](model::Rank rank, const std::string& what,
+                                   const std::string& where) {
+    builder.call(rank, {.operation = what,
+                        .sequence = 9,
+                        .site = where,
+                        .count = 64,
+                        .state = model::CallState::kEnqueued,
+                        .time = 90});
+  };
+  enqueued(0, "all_gather_into_tensor", forward);
+  enqueued(1, operation, site("main", "loss.backward"));
+  builder.stack(kAll, "native:??@libcuda.so.1 | native:cuStreamSynchronize@libcuda.so.1 | " +
+                          at("main", "opt.step"));
+  return builder;
+}
+
+TEST(SkippedShardedModule, IsShownByTheBackwardInWhichTheRecordsHaveTheOtherRank) {
+  const Findings findings =
+      asked("skipped-sharded-module", ran_on("reduce_scatter_tensor").build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_TRUE(asked("collective-count", ran_on("reduce_scatter_tensor").build()).empty());
+}
+
+TEST(SkippedShardedModule, IsNotShownByAnotherCallOnThatLine) {
+  EXPECT_TRUE(asked("skipped-sharded-module", ran_on("all_to_all").build()).empty());
+}
+
 TEST(SkippedShardedModule, ARankThatAsksForTheShardsItselfSkippedNoModule) {
   constexpr std::string_view kAsks =
       "py:synchronize@/opt/torch/cuda/__init__.py:5 | "

@@ -107,6 +107,27 @@ TEST(LaunchPlaces, AreWhereAHostWaitsThatReadsAValueForItsNextCollective) {
   EXPECT_EQ(examination.standing(1)->user.line, 12);
 }
 
+/// FSDP gathers parameters again in backward, on a thread of autograd.
+TEST(LaunchPlaces, AreTheBackwardOfAShardedModelForItsGathersAndScatters) {
+  std::string source = kSource;
+  source.replace(source.find("from torch.nn.parallel import DistributedDataParallel"), 53,
+                 "from torch.distributed.fsdp import fully_shard");
+  source.replace(source.find("DistributedDataParallel(model)"), 30, "fully_shard(model)");
+  JobBuilder builder = parted();
+  builder.source("/srv/train.py", source);
+  builder.call(0, {.operation = "all_gather_into_tensor", .sequence = 3, .time = 7});
+  builder.call(0, {.operation = "reduce_scatter_tensor", .sequence = 4, .time = 8});
+  builder.call(0, {.operation = "broadcast", .sequence = 5, .time = 9});
+  builder.call(0, {.operation = "reduce_scatter_tensor", .sequence = 6, .time = 10});
+  const model::JobModel model = builder.build();
+  EXPECT_EQ(lines_of(model, 0, 6), "6 11");
+  EXPECT_EQ(lines_of(model, 0, 5), "");  // of another thread, perhaps
+  EXPECT_EQ(lines_of(model, 0, 4), "");
+  JobBuilder of_ddp = parted();
+  of_ddp.call(0, {.operation = "all_gather_into_tensor", .sequence = 3, .time = 7});
+  EXPECT_EQ(lines_of(of_ddp.build(), 0, 3), "");
+}
+
 TEST(LaunchPlaces, StayUnknownWhereNoCallHasALine) {
   JobBuilder builder = parted();
   model::JobModel none = builder.build();

@@ -37,5 +37,56 @@ TEST(OriginOfAnAttribute, IsAlsoTheLibraryThatDefinesIt) {
             name_of(Source::kUniform));
 }
 
+/// A test of the plan that is held for a batch's counts; `look` is how the plan is looked up.
+Origin missing_plan(const std::string& look, std::string_view condition = "plan is None") {
+  const Sources sources{{"train.py", source("import torch\n"
+                                            "class Plans:\n"
+                                            "    def __init__(self):\n"
+                                            "        self.held = {}\n"
+                                            "    def of(self, key, step):\n"
+                                            "        plan = " +
+                                            look +
+                                            "\n"
+                                            "        a()  # HERE\n"
+                                            "plans = Plans()\n"
+                                            "for step in range(9):\n"
+                                            "    plans.of(torch.randn(3).argmax().item(), step)")}};
+  const SourceText& lines = sources.at("train.py");
+  return origin_of(condition, {.text = &lines, .line = line_with(lines, "HERE")}, sources);
+}
+
+TEST(OriginOfALookup, DecidesByItsKeyWhetherTheResultIsNone) {
+  for (const char* look :
+       {"self.held.get(key)", "self.held.get(key, None)", "self.held.pop(key, None)"}) {
+    const Origin origin = missing_plan(look);
+    EXPECT_TRUE(is_own(origin.source)) << look;
+    EXPECT_FALSE(origin.like_an_option) << look;
+  }
+}
+
+TEST(OriginOfALookup, IsAnOptionForAKeyThatAllRanksShareOrAnotherDefault) {
+  for (const char* look : {"self.held.get(step)", "self.held.get('plan')",
+                           "self.held.get(key, step)", "self.held.pop(step, None)"}) {
+    const Origin origin = missing_plan(look);
+    EXPECT_TRUE(!is_own(origin.source) || origin.like_an_option) << look;
+  }
+}
+
+/// `send` of a generator, kept in an attribute: no file shows what it returns.
+TEST(OriginOfACall, IsUnknownWhereItsFunctionIsAnUnknownValueOfTheObject) {
+  const auto of_answer = [](const std::string& given) {
+    return source_of(
+        "def counts():\n    while True:\n        yield 1\n"
+        "class Window:\n"
+        "    def __init__(self, closes):\n        self.closes = closes\n"
+        "    def micro(self):\n        a()  # HERE\n"
+        "Window(" +
+            given + ")",
+        "self.closes(3)");
+  };
+  EXPECT_EQ(of_answer("counts().send"), name_of(Source::kUnknown));
+  EXPECT_EQ(of_answer("lambda n: n > 2"), name_of(Source::kUniform));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::program

@@ -370,6 +370,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Length{"m = torch.nn.Linear(1, 1)", "m.named_parameters()", true},
                     Length{"", "unseen.parameters()", true},
                     Length{"q = []\nq.append(1)", "enumerate(q)", true},
+                    Length{"q = [1, d.get_rank()]", "d.batch_isend_irecv(q)", true},
                     Length{"", "range(d.get_world_size())", true}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -377,6 +378,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Length{"", "q", false}, Length{"", "range(q)", false},
         Length{"", "range(d.get_rank())", false},
+        Length{"q = [1]\nif d.get_rank():\n    q.append(2)", "d.batch_isend_irecv(q)", false},
         Length{"class L:\n    def __iter__(self):\n        yield 1\nq = L()", "q", false},
         Length{"q = torch.utils.data.DataLoader(y)", "range(len(q))", false},
         Length{"m = torch.nn.Linear(1, 1)", "filter(lambda p: p.grad, m.parameters())", false},
