@@ -2,7 +2,9 @@
 #include "collector/graph/launch_places.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,14 @@ struct Position {
   bool here = false;
   auto operator<=>(const Position&) const = default;
 };
+
+/// DDP reduces gradients; fully sharded modules also gather the parameters that were freed after
+/// the forward. Other calls without a line may come from a helper thread.
+bool is_made_in_backward(const model::CollectiveCall& call) {
+  constexpr std::array<std::string_view, 3> kOperations = {"all_reduce", "reduce_scatter_tensor",
+                                                           "all_gather_into_tensor"};
+  return std::find(kOperations.begin(), kOperations.end(), call.operation) != kOperations.end();
+}
 
 class Placer {
  public:
@@ -42,7 +52,7 @@ class Placer {
     for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
       if ((*call)->call_site.known()) {
         next = {.callers = callers_of(**call), .here = false};
-      } else if ((*call)->operation == "all_reduce" && !next.callers.empty()) {
+      } else if (is_made_in_backward(**call) && !next.callers.empty()) {
         const Places& places = backward_of(next);
         if (!places.empty()) {
           found.emplace_back(*call, &places);
@@ -87,7 +97,7 @@ bool has_line(const model::CollectiveCall& call) {
 void place_launches(const model::JobModel& job, History& history) {
   const auto& calls = job.collectives;
   if (job.sources.empty() || std::all_of(calls.begin(), calls.end(), has_line) ||
-      std::none_of(calls.begin(), calls.end(), has_line) || !wraps_in_ddp(job)) {
+      std::none_of(calls.begin(), calls.end(), has_line)) {
     return;
   }
   Placer placer(job);

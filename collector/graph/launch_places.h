@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DDP reduces gradients from a thread of autograd, which has no Python frame: its records name no
-// line. The rank's next recorded line, or where its host stands, and the source show which
-// backward() it was.
+// DDP and fully sharded modules make their calls of backward from a thread of autograd, which has
+// no frame of the user: its records name no line. The rank's next recorded line, or where its host
+// stands, and the source show which backward() it was.
 #pragma once
 
 #include "collector/graph/history.h"
@@ -9,7 +9,7 @@
 
 namespace ddpdoctor::graph {
 
-/// Gives the all_reduce calls without a line that of the backward() before the rank's next known
+/// Gives the calls of backward without a line that of the backward() before the rank's next known
 /// line, if the source leaves one choice. Nothing changes where no call of the job has a line: then
 /// lines were not recorded.
 void place_launches(const model::JobModel& job, History& history);

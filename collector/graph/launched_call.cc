@@ -72,7 +72,7 @@ class Reader {
                   .made_group = group ? new_group_of(lines, group) : Node(),
                   .unrecorded = operation->unrecorded};
     }
-    if (ddp_ && name == "backward") {
+    if ((ddp_ || wanted_ == Wanted::kBackward) && name == "backward") {
       return Made{.operation = "all_reduce", .callers = {here}};
     }
     const auto known = depth < kDeepest ? function_called(lines, call) : std::nullopt;

@@ -49,8 +49,8 @@ struct LaunchedBy {
 std::vector<LaunchedBy> launched_in_groups(const model::JobModel& job,
                                            const std::vector<Standing>& standings);
 
-/// The backward() of DDP that a thread at these lines has passed last, and its call string; empty
-/// if there is none, or if several may have been the last one. Arguments as for launched_last().
+/// The backward() that a thread at these lines has passed last, and its call string; empty if there
+/// is none, or if several may have been the last one. Arguments as for launched_last().
 std::vector<model::CallSite> backward_before(const model::JobModel& job,
                                              const std::vector<model::CallSite>& callers,
                                              bool here);

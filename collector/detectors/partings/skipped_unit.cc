@@ -1,26 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/partings/skipped_unit.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/paths/libraries.h"
+#include "collector/graph/history.h"
 
 namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Examination;
+
+bool scatters_gradients(const model::CollectiveCall* call) {
+  return call->operation == "reduce_scatter_tensor";
+}
+
+/// Its recorded call gathers the parameters of a module that the rank also trains: the host may
+/// have run ahead of it, out of the module.
+bool gathered_a_unit(const Examination& examination, const Side& side) {
+  if (side.call == nullptr || !gathers_unasked(examination.job, side)) {
+    return false;
+  }
+  const graph::Calls& calls = examination.history.calls(side.call->group, side.call->rank);
+  return std::any_of(calls.begin(), calls.end(), scatters_gradients);
+}
+
+/// Its recorded call begins the backward of sharded modules.
+bool is_past_the_forward(const Examination& examination, const Side& side) {
+  return side.call != nullptr && scatters_gradients(side.call) &&
+         is_at_backward(examination.job, side);
+}
+
+/// It has gone on to another call of the forward or the backward, and not asked for parameters.
+bool may_have_skipped(const Examination& examination, const Side& skipped, const Side& gathers) {
+  return skips_sharded_module(skipped.standing, gathers.standing) ||
+         (is_past_the_forward(examination, skipped) && gathered_a_unit(examination, gathers));
+}
+
+/// The records show that the other side's gather is still before it: it is in the iteration before,
+/// or in an earlier line of the same one.
+bool has_the_gather_before_it(const Examination& examination, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  if (!explanation.fork || !parting.odd.calls() ||
+      parting.about != graph::Disagreement::kOperation) {
+    return false;
+  }
+  const Ahead ahead = passes_of(examination, parting, *explanation.fork).ahead;
+  return ahead == Ahead::kRest ||
+         (ahead == Ahead::kNeither && explanation.fork->ours.line < explanation.fork->theirs.line);
+}
+
+}  // namespace
 
 bool skipped_a_unit(const graph::Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
+  const auto is_further = [&](const Side& side) {
+    return in_backward(examination, side) || is_past_the_forward(examination, side);
+  };
   // Backward follows the forward in which the other side gathers: this side is further.
-  const bool rest_skipped = parting.tie && in_backward(examination, parting.rest) &&
-                            !in_backward(examination, parting.odd);
+  const bool rest_skipped = parting.tie && is_further(parting.rest) && !is_further(parting.odd);
   const Side& skipped = rest_skipped ? parting.rest : parting.odd;
   const Side& gathers = rest_skipped ? parting.odd : parting.rest;
   if (!gather_different_units(examination.job, parting) &&
-      !skips_sharded_module(skipped.standing, gathers.standing)) {
+      !may_have_skipped(examination, skipped, gathers)) {
     return false;
   }
   if (rest_skipped) {
     explanation.turn();
+  } else if (has_the_gather_before_it(examination, explanation)) {
+    return false;
   }
   const bool in_later_line =
       explanation.fork && explanation.fork->ours.line < explanation.fork->theirs.line;
