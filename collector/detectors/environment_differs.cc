@@ -56,6 +56,7 @@ class RankProcesses {
       if (process.role == model::Role::kRank && process.rank) {
         processes_.try_emplace(*process.rank, &process);
         parents_.emplace(process.host, process.ppid);
+        some_tell_rank_ = some_tell_rank_ || process.environment.contains("RANK");
       }
     }
   }
@@ -67,7 +68,9 @@ class RankProcesses {
       const auto found = process->environment.find(variable);
       const bool unset = found == process->environment.end();
       // Lightning's first rank passes what it sets itself after its start to the others.
-      if (process->environment.empty() || (unset && started_another(*process))) {
+      // Of a process that set its variables itself and now ends, only the initial ones are left.
+      const bool initial = some_tell_rank_ && !process->environment.contains("RANK");
+      if (process->environment.empty() || (unset && (initial || started_another(*process)))) {
         continue;
       }
       values.emplace(rank, unset ? "unset" : found->second);
@@ -105,6 +108,7 @@ class RankProcesses {
   const model::JobModel& job_;
   std::map<model::Rank, const model::Process*> processes_;
   std::set<std::pair<std::string, pid_t>> parents_;  // host and pid of each rank's parent
+  bool some_tell_rank_ = false;                      // RANK is in an environment
 };
 
 enum class Thing { kVariable, kLibrary };

@@ -229,11 +229,12 @@ std::optional<Divergence> first_shift(const Reading& reading, std::int64_t end, 
 
 void read_sites(const Reading& reading) {
   const Divergence* end = reading.view.end_of_agreement();
-  for (const bool by_callers : {false, true}) {
-    if (end != nullptr && !reading.view.first_site_divergence) {
-      reading.view.first_site_divergence = first_shift(reading, end->sequence, by_callers);
-    }
+  if (end == nullptr) {
+    return;
   }
+  auto by_line = first_shift(reading, end->sequence, false);
+  auto by_callers = first_shift(reading, by_line ? by_line->sequence : end->sequence, true);
+  reading.view.first_site_divergence = by_callers ? std::move(by_callers) : std::move(by_line);
 }
 
 std::vector<model::ProcessGroup> groups_with_evidence(const model::JobModel& job,

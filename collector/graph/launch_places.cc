@@ -2,6 +2,7 @@
 #include "collector/graph/launch_places.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -9,7 +10,6 @@
 
 #include "collector/graph/launched_call.h"
 #include "collector/model/questions.h"
-#include "collector/program/libraries/libraries.h"
 
 namespace ddpdoctor::graph {
 namespace {
@@ -23,10 +23,17 @@ struct Position {
   auto operator<=>(const Position&) const = default;
 };
 
+/// DDP reduces gradients; fully sharded modules also gather the parameters that were freed after
+/// the forward. Other calls without a line may come from a helper thread.
+bool is_made_in_backward(const model::CollectiveCall& call) {
+  constexpr std::array<std::string_view, 3> kOperations = {"all_reduce", "reduce_scatter_tensor",
+                                                           "all_gather_into_tensor"};
+  return std::find(kOperations.begin(), kOperations.end(), call.operation) != kOperations.end();
+}
+
 class Placer {
  public:
-  explicit Placer(const model::JobModel& job)
-      : job_(job), ddp_(wraps_in_ddp(job)), fsdp_(shards_in_fsdp(job)) {
+  explicit Placer(const model::JobModel& job) : job_(job) {
     if (const model::Observation* now = model::latest(job)) {
       for (const model::Process& process : now->processes) {
         const model::Thread* main = model::main_thread(process);
@@ -45,7 +52,7 @@ class Placer {
     for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
       if ((*call)->call_site.known()) {
         next = {.callers = callers_of(**call), .here = false};
-      } else if (is_made_by_backward((*call)->operation) && !next.callers.empty()) {
+      } else if (is_made_in_backward(**call) && !next.callers.empty()) {
         const Places& places = backward_of(next);
         if (!places.empty()) {
           found.emplace_back(*call, &places);
@@ -59,17 +66,7 @@ class Placer {
     }
   }
 
-  [[nodiscard]] bool has_work() const {
-    return ddp_ || fsdp_;
-  }
-
  private:
-  /// DDP's buckets; FSDP also gathers parameters again, and HSDP also reduces between replicas.
-  [[nodiscard]] bool is_made_by_backward(std::string_view operation) const {
-    const bool shards = operation.starts_with("reduce_scatter") || program::unshards_by(operation);
-    return operation == "all_reduce" || (fsdp_ && shards);
-  }
-
   static Position position_of(const model::Thread& thread) {
     Position position{.callers = {}, .here = waits_in_line_itself(thread)};
     for (const model::Frame* frame : model::user_frames(thread)) {
@@ -87,8 +84,6 @@ class Placer {
   }
 
   const model::JobModel& job_;
-  bool ddp_;
-  bool fsdp_;
   std::map<model::Rank, Position> hosts_;
   std::map<Position, Places> backwards_;
 };
@@ -106,9 +101,6 @@ void place_launches(const model::JobModel& job, History& history) {
     return;
   }
   Placer placer(job);
-  if (!placer.has_work()) {
-    return;
-  }
   for (const std::string& group : history.groups()) {
     for (const auto& [rank, lane] : history.ranks(group)) {
       placer.place(rank, lane, history);

@@ -2,7 +2,6 @@
 #include "collector/graph/launched_call.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <utility>
 
 #include "collector/graph/blocked_call.h"
@@ -50,7 +49,7 @@ class Reader {
  public:
   Reader(const model::JobModel& job, Wanted wanted)
       : files_(job.sources.begin()->second, job.sources),
-        reduces_(wraps_in_ddp(job) || (wanted == Wanted::kBackward && shards_in_fsdp(job))),
+        ddp_(wraps_in_ddp(job)),
         wanted_(wanted) {}
 
   /// The collective that a call makes, directly or inside a user's function.
@@ -73,7 +72,7 @@ class Reader {
                   .made_group = group ? new_group_of(lines, group) : Node(),
                   .unrecorded = operation->unrecorded};
     }
-    if (reduces_ && name == "backward") {
+    if ((ddp_ || wanted_ == Wanted::kBackward) && name == "backward") {
       return Made{.operation = "all_reduce", .callers = {here}};
     }
     const auto known = depth < kDeepest ? function_called(lines, call) : std::nullopt;
@@ -146,7 +145,7 @@ class Reader {
   }
 
   program::Files files_;
-  bool reduces_;  // a backward() makes collectives
+  bool ddp_;
   Wanted wanted_;
 };
 
@@ -206,38 +205,21 @@ std::size_t frames_parted(const Standing& one, const std::vector<Standing>& all)
   return most;
 }
 
-/// By an import of what wraps a model, or by a call through a module:
+/// By an import of the class, or by a call through a module:
 /// `nn.parallel.DistributedDataParallel(`.
-bool names_any(const program::FileFacts& facts, bool (*wraps)(std::string_view qualified),
-               std::initializer_list<std::string_view> names) {
-  const auto is_qualified = [&](const auto& one) {
+bool names_ddp(const program::FileFacts& facts) {
+  const auto [begin, end] = facts.calls.equal_range("DistributedDataParallel");
+  const auto is_qualified = [&facts](const auto& one) {
     const std::string callee =
         program::dotted_name(one.second.call.field(program::Field::kFunction));
     const std::size_t dot = callee.find('.');
     const auto head = facts.imports.find(callee.substr(0, dot));
     return head != facts.imports.end() && dot != std::string::npos &&
-           wraps(head->second + callee.substr(dot));
+           program::is_ddp(head->second + callee.substr(dot));
   };
   return std::any_of(facts.imports.begin(), facts.imports.end(),
-                     [&](const auto& one) { return wraps(one.second); }) ||
-         std::any_of(names.begin(), names.end(), [&](std::string_view name) {
-           const auto [begin, end] = facts.calls.equal_range(name);
-           return std::any_of(begin, end, is_qualified);
-         });
-}
-
-bool is_fsdp(std::string_view qualified) {
-  const std::string_view name = program::last_of(qualified);
-  return program::lies_in(qualified, "torch.distributed") &&
-         (name == "FullyShardedDataParallel" || name == "fully_shard");
-}
-
-bool any_user_file(const model::JobModel& job, bool (*wraps)(std::string_view qualified),
-                   std::initializer_list<std::string_view> names) {
-  return std::any_of(job.sources.begin(), job.sources.end(), [&](const auto& source) {
-    return model::is_user_file(source.first) &&
-           names_any(program::facts_of(source.second), wraps, names);
-  });
+                     [](const auto& one) { return program::is_ddp(one.second); }) ||
+         std::any_of(begin, end, is_qualified);
 }
 
 std::optional<LaunchedCall> last_launch(const model::JobModel& job,
@@ -298,11 +280,9 @@ const Operation* operation_called(const SourceText& lines, std::string_view call
 }
 
 bool wraps_in_ddp(const model::JobModel& job) {
-  return any_user_file(job, program::is_ddp, {"DistributedDataParallel"});
-}
-
-bool shards_in_fsdp(const model::JobModel& job) {
-  return any_user_file(job, is_fsdp, {"FullyShardedDataParallel", "fully_shard"});
+  return std::any_of(job.sources.begin(), job.sources.end(), [](const auto& source) {
+    return model::is_user_file(source.first) && names_ddp(program::facts_of(source.second));
+  });
 }
 
 bool waits_in_line_itself(const model::Thread& thread) {

@@ -19,8 +19,6 @@ const Operation* operation_called(const program::SourceText& lines, std::string_
 
 /// A file of the user wraps a model in DistributedDataParallel.
 bool wraps_in_ddp(const model::JobModel& job);
-/// A file of the user shards a model with FSDP, of either version.
-bool shards_in_fsdp(const model::JobModel& job);
 
 /// The last collective that a host at this line launched, and its call string.
 struct LaunchedCall {
@@ -51,9 +49,8 @@ struct LaunchedBy {
 std::vector<LaunchedBy> launched_in_groups(const model::JobModel& job,
                                            const std::vector<Standing>& standings);
 
-/// The backward() of DDP or FSDP that a thread at these lines has passed last, and its call string;
-/// empty if there is none, or if several may have been the last one. Arguments as for
-/// launched_last().
+/// The backward() that a thread at these lines has passed last, and its call string; empty if there
+/// is none, or if several may have been the last one. Arguments as for launched_last().
 std::vector<model::CallSite> backward_before(const model::JobModel& job,
                                              const std::vector<model::CallSite>& callers,
                                              bool here);

@@ -100,19 +100,38 @@ program::Items items_in(const model::JobModel& job, const model::CallSite& site,
                                  job.sources);
 }
 
-/// The last common call of all ranks was from exactly this line, and `in` calls from it once more.
+/// The same lines as far as both are known: a recorder may keep only the innermost.
+bool agree(const Path& a, const Path& b) {
+  return !a.empty() && !b.empty() &&
+         std::equal(a.begin(),
+                    a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())),
+                    b.begin(), graph::same_line);
+}
+
+/// The last call that both sides made from the same lines was from exactly this one, and `in` has
+/// called only from it since. Calls in between may be of one kind and matched by their order.
 bool calls_once_more(const graph::Examination& examination, const Parting& parting,
                      const Side& in) {
+  constexpr std::int64_t kMostMatched = 16;
   if (!parting.recorded || parting.shifted || !parting.sequence || in.call == nullptr ||
       in.path.empty() || in_backward(examination, in)) {
     return false;
   }
-  const auto came_from_there = [&](const Side& side) {
-    const model::CollectiveCall* last =
-        examination.history.at(parting.group, side.ranks.front(), *parting.sequence - 1);
-    return last != nullptr && same_path(graph::callers_of(*last), in.path);
-  };
-  return came_from_there(parting.odd) && came_from_there(parting.rest);
+  for (std::int64_t by = 1; by <= kMostMatched; ++by) {
+    const auto before = [&](const Side& side) {
+      return examination.history.at(parting.group, side.ranks.front(), *parting.sequence - by);
+    };
+    const model::CollectiveCall* odd = before(parting.odd);
+    const model::CollectiveCall* rest = before(parting.rest);
+    const model::CollectiveCall* ins = before(in);
+    if (odd == nullptr || rest == nullptr || !agree(graph::callers_of(*ins), in.path)) {
+      return false;
+    }
+    if (same_path(graph::callers_of(*odd), graph::callers_of(*rest))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// "all_gather_object" on a line that makes an all_gather; empty if the line does not name it.

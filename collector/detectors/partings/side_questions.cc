@@ -203,6 +203,12 @@ bool is_blocked_elsewhere(const Side& side) {
   }
 }
 
+bool is_at_backward(const model::JobModel& job, const Side& side) {
+  const auto& lines = lines_of(job, side.site().file);
+  return calls_any(program::statement_at(lines, side.site().line),
+                   [](std::string_view name) { return name == "backward"; });
+}
+
 bool in_backward(const Examination& examination, const Side& side) {
   if (side.call == nullptr && side.standing != nullptr) {
     return side.activity() == Activity::kDdpBackward;
@@ -211,10 +217,7 @@ bool in_backward(const Examination& examination, const Side& side) {
       graph::same_line(side.site(), side.standing->user)) {
     return true;
   }
-  const auto& lines = lines_of(examination.job, side.site().file);
-  return side.operation == "all_reduce" &&
-         calls_any(program::statement_at(lines, side.site().line),
-                   [](std::string_view name) { return name == "backward"; });
+  return side.operation == "all_reduce" && is_at_backward(examination.job, side);
 }
 
 bool stands_in_ddp_forward(const Side& side) {

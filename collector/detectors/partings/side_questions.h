@@ -24,6 +24,9 @@ bool awaits_an_outsider(const graph::Examination& examination, const Side& side)
 /// Blocked in something unrelated to the calls of the source: other detectors find its cause.
 bool is_blocked_elsewhere(const Side& side);
 
+/// The line of its call runs a backward.
+bool is_at_backward(const model::JobModel& job, const Side& side);
+
 /// In the reducer's all_reduce, according to its activity or the line of the call.
 bool in_backward(const graph::Examination& examination, const Side& side);
 

@@ -7,57 +7,71 @@
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/paths/libraries.h"
-#include "collector/detectors/paths/source_blocks.h"
-#include "collector/program/questions/expressions.h"
+#include "collector/graph/history.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-bool calls_backward(const model::JobModel& job, const model::CallSite& site) {
-  const auto calls = program::calls_in(program::statement_at(lines_of(job, site.file), site.line));
-  return std::any_of(calls.begin(), calls.end(), [](const program::Call& call) {
-    return program::last_name(call.callee) == "backward";
-  });
+using graph::Examination;
+
+bool scatters_gradients(const model::CollectiveCall* call) {
+  return call->operation == "reduce_scatter_tensor";
 }
 
-/// According to the records, the side reduces the gradients of sharded parameters in a backward().
-bool scatters_in_backward(const model::JobModel& job, const Side& side) {
-  return side.call != nullptr && side.operation.starts_with("reduce_scatter") &&
-         calls_backward(job, side.site());
-}
-
-/// One side gathers a unit in a forward, and the other is already in the backward of that step: it
-/// ran no such unit.
-bool went_past_a_unit(const graph::Examination& examination, const Explanation& explanation,
-                      const Side& skipped, const Side& gathers) {
-  if (!explanation.fork || !scatters_in_backward(examination.job, skipped) ||
-      !gathers_unasked(examination.job, gathers) ||
-      calls_backward(examination.job, gathers.site())) {
+/// Its recorded call gathers the parameters of a module that the rank also trains: the host may
+/// have run ahead of it, out of the module.
+bool gathered_a_unit(const Examination& examination, const Side& side) {
+  if (side.call == nullptr || !gathers_unasked(examination.job, side)) {
     return false;
   }
-  const Passes passes = passes_of(examination, explanation.parting, *explanation.fork);
-  const bool gatherer_is_odd = &gathers == &explanation.parting.odd;
-  return passes.ahead != (gatherer_is_odd ? Ahead::kOdd : Ahead::kRest);
+  const graph::Calls& calls = examination.history.calls(side.call->group, side.call->rank);
+  return std::any_of(calls.begin(), calls.end(), scatters_gradients);
+}
+
+/// Its recorded call begins the backward of sharded modules.
+bool is_past_the_forward(const Examination& examination, const Side& side) {
+  return side.call != nullptr && scatters_gradients(side.call) &&
+         is_at_backward(examination.job, side);
+}
+
+/// It has gone on to another call of the forward or the backward, and not asked for parameters.
+bool may_have_skipped(const Examination& examination, const Side& skipped, const Side& gathers) {
+  return skips_sharded_module(skipped.standing, gathers.standing) ||
+         (is_past_the_forward(examination, skipped) && gathered_a_unit(examination, gathers));
+}
+
+/// The records show that the other side's gather is still before it: it is in the iteration before,
+/// or in an earlier line of the same one.
+bool has_the_gather_before_it(const Examination& examination, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  if (!explanation.fork || !parting.odd.calls() ||
+      parting.about != graph::Disagreement::kOperation) {
+    return false;
+  }
+  const Ahead ahead = passes_of(examination, parting, *explanation.fork).ahead;
+  return ahead == Ahead::kRest ||
+         (ahead == Ahead::kNeither && explanation.fork->ours.line < explanation.fork->theirs.line);
 }
 
 }  // namespace
 
 bool skipped_a_unit(const graph::Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
+  const auto is_further = [&](const Side& side) {
+    return in_backward(examination, side) || is_past_the_forward(examination, side);
+  };
   // Backward follows the forward in which the other side gathers: this side is further.
-  const bool rest_scatters = parting.tie && scatters_in_backward(examination.job, parting.rest);
-  const bool rest_skipped =
-      rest_scatters || (parting.tie && in_backward(examination, parting.rest) &&
-                        !in_backward(examination, parting.odd));
+  const bool rest_skipped = parting.tie && is_further(parting.rest) && !is_further(parting.odd);
   const Side& skipped = rest_skipped ? parting.rest : parting.odd;
   const Side& gathers = rest_skipped ? parting.odd : parting.rest;
   if (!gather_different_units(examination.job, parting) &&
-      !skips_sharded_module(skipped.standing, gathers.standing) &&
-      !went_past_a_unit(examination, explanation, skipped, gathers)) {
+      !may_have_skipped(examination, skipped, gathers)) {
     return false;
   }
   if (rest_skipped) {
     explanation.turn();
+  } else if (has_the_gather_before_it(examination, explanation)) {
+    return false;
   }
   const bool in_later_line =
       explanation.fork && explanation.fork->ours.line < explanation.fork->theirs.line;

@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/dispatch.h"
 #include "collector/detectors/partings/habits.h"
+#include "collector/detectors/partings/trainer_place.h"
 #include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/libraries.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -150,29 +151,6 @@ bool read_validation(const model::CallSite& fit, Explanation& explanation) {
       LeftLoop{.where = fit, .header = "for batch in val_dataloaders", .way_out = std::nullopt};
   explanation.cause = Cause::kUneven;
   return true;
-}
-
-/// The user's call in which the trainer's loop runs. User frames further in, such as an overridden
-/// training_step, are called by that loop.
-model::CallSite call_of_trainer(const Side& side) {
-  const model::Frame* call = nullptr;
-  bool in_trainer = false;
-  for (const model::Frame& frame : side.standing->thread->frames) {  // innermost first
-    const bool users = model::is_user_file(frame.file);
-    if (frame.language != model::Language::kPython) {
-      continue;
-    }
-    if (!users && (frame.file.ends_with("transformers/trainer.py") ||
-                   frame.file.ends_with("trainer/trainer.py"))) {
-      in_trainer = true;
-      call = nullptr;
-    } else if (users && in_trainer && call == nullptr) {
-      call = &frame;
-    }
-  }
-  return call == nullptr
-             ? model::CallSite{}
-             : model::CallSite{.file = call->file, .line = call->line, .function = call->function};
 }
 
 /// The test of the rank's own data around a user's line.
@@ -347,8 +325,8 @@ bool read_recorded_stop(const graph::Examination& examination, Explanation& expl
 
 bool read_trainer_loop(const graph::Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
-  const TrainerPlace odd = place_in_trainer(parting.odd.standing);
-  const TrainerPlace rest = place_in_trainer(parting.rest.standing);
+  const TrainerPlace odd = place_of(parting.odd, parting.rest);
+  const TrainerPlace rest = place_of(parting.rest, parting.odd);
   if (odd == TrainerPlace::kInEpoch && rest == odd) {
     return read_lone_call(examination, explanation) || read_omitted_batch(examination, explanation);
   }

@@ -22,6 +22,26 @@ bool is_of_sharding(const model::Frame& frame) {
   });
 }
 
+constexpr std::string_view kHuggingFace = "transformers/trainer.py";
+
+/// Hugging Face's loop over the batches of an epoch has called a step of the user, or waits itself.
+bool in_a_step(const model::Thread& thread) {
+  const model::Frame* inner = nullptr;
+  for (const model::Frame& frame : thread.frames) {
+    if (frame.language != model::Language::kPython) {
+      continue;
+    }
+    const std::string_view called = inner == nullptr ? "" : graph::plain_name(inner->function);
+    if (frame.file.ends_with(kHuggingFace) &&
+        (called == "training_step" ||
+         (inner == nullptr && graph::plain_name(frame.function) == "_run_epoch"))) {
+      return true;
+    }
+    inner = &frame;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool asks_for_shards(const graph::Standing& standing) {
@@ -87,11 +107,11 @@ TrainerPlace place_in_trainer(const graph::Standing* standing) {
   if (standing == nullptr || standing->thread == nullptr) {
     return TrainerPlace::kUnknown;
   }
-  constexpr std::string_view kHuggingFace = "transformers/trainer.py";
   if (model::has_python_frame(*standing->thread, "_finalize_training", kHuggingFace)) {
     return TrainerPlace::kAfterFit;
   }
-  if (model::has_python_frame(*standing->thread, "training_step", kHuggingFace) ||
+  if (in_a_step(*standing->thread) ||
+      model::has_python_frame(*standing->thread, "training_step", kHuggingFace) ||
       model::has_python_frame(*standing->thread, "advance", "loops/training_epoch_loop.py") ||
       model::has_python_frame(*standing->thread, "on_run_start", "loops/training_epoch_loop.py")) {
     return TrainerPlace::kInEpoch;

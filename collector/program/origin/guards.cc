@@ -36,6 +36,14 @@ bool decides_by_value(DecisionKind kind) {
   return decides(kind) && kind != DecisionKind::kCase && kind != DecisionKind::kExcept;
 }
 
+/// Whether a statement runs is the rank's own choice, or that of a switch in the environment. The
+/// size of the job is none: a job of one process has nobody to agree with.
+bool may_be_left_out(const Origin& guard) {
+  const bool by_size = guard.variables.size() == 1 && guard.variables.front() == "WORLD_SIZE";
+  return (is_own(guard.source) && !guard.like_an_option) ||
+         (guard.source == Source::kEnvironment && !by_size);
+}
+
 }  // namespace
 
 /// Decisions that lead to the statement but not to the place where the value is used.
@@ -102,7 +110,8 @@ Origin Slicer::guards(const File& file, std::size_t scope, std::size_t statement
   return out;
 }
 
-/// The ranks reduced or broadcast this value earlier: `dist.all_reduce(flag)`.
+/// The ranks reduced or broadcast this value earlier, and none left that out:
+/// `dist.all_reduce(flag)`.
 bool Slicer::agreed(const File& file, std::size_t scope, std::string_view name,
                     const Where& where) {
   if (where.statement == kNone) {
@@ -121,7 +130,8 @@ bool Slicer::agreed(const File& file, std::size_t scope, std::string_view name,
                              : call_of_attribute(last_of(call.field(Field::kFunction).text()));
     const std::vector<Node> given = arguments_of(call);
     return row != nullptr && row->does == CallDoes::kAgrees && !given.empty() &&
-           given.front().text() == name;
+           given.front().text() == name &&
+           !may_be_left_out(guards(file, scope, file.facts->index->statement_of(call), where));
   });
 }
 

@@ -106,5 +106,35 @@ TEST(HiddenLoop, IsNotSeenInAStatementThatNothingRepeats) {
   }
 }
 
+/// Each element of the comprehension makes a barrier and a gather; rank 2 goes over one more, while
+/// the barriers that the others make after it match its first call.
+model::JobModel matched_by_order(const std::string& of_rank_2) {
+  const std::string inside = site("compute", "return {") + " | " + site("main", "run(compute)");
+  const std::string after = site("main", "run(compute)");
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain,
+              "def compute(self):\n  return {n: m.compute() for n, m in sorted(self.m.items())}\n\n"
+              "def main():\n  run(compute)\n")
+      .history(kAll, 1, 1, "barrier", inside)
+      .history(kAll, 2, 2, "all_gather", inside)
+      .history({0, 1}, 3, 4, "barrier", after)
+      .history(2, 3, 3, "barrier", of_rank_2.empty() ? inside : of_rank_2)
+      .history(2, 4, 4, "all_gather", inside)
+      .stack(kAll, in("barrier", at("main", "run(compute)")))
+      .stack(2, in("all_gather", at("compute", "return {") + " | " + at("main", "run(compute)")));
+  return builder.build();
+}
+
+TEST(HiddenLoop, IsAComprehensionOfWhichOneCallWasMatchedByItsOrder) {
+  const model::JobModel told = matched_by_order("");
+  const Findings findings = asked("collective-count", told);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 2);
+  EXPECT_TRUE(asked("mismatched-op", told).empty());
+  EXPECT_TRUE(asked("collective-count", matched_by_order(site("main", "run(compute)"))).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -227,5 +227,73 @@ TEST(SkippedShardedModule, NamesTheDrawOfEachRankThatSkipsLayers) {
   EXPECT_NE(drawn[0].summary.find("random state"), std::string::npos) << drawn[0].summary;
 }
 
+/// Two ranks whose hosts wait for a value behind the backward. Rank 0 gathered the parameters of a
+/// third unit when rank 1 made another call.
+JobBuilder ran_ahead(const std::string& operation, const std::string& line) {
+  constexpr const char* kTowers =
+      "def encode(x):\n    return sum(towers[key](x[key]) for key in x)\n\n"
+      "def main():\n    for x in loader:\n        loss = encode(x)\n        loss.backward()\n"
+      "        print(loss.item())\n";
+  const std::string unit = site("encode", "return sum") + " | " + site("main", "loss = encode");
+  JobBuilder builder = job();
+  builder.ranks(2).backend("nccl").source(kTrain, kTowers);
+  builder.stack(kAll, "native:??@libcuda.so.1 | native:cuStreamSynchronize@libcuda.so.1 | " +
+                          at("main", "print(loss.item())"));
+  builder.history(kAll, 1, 3, "all_gather_into_tensor", unit)
+      .history(kAll, 4, 5, "reduce_scatter_tensor", "")
+      .history(kAll, 6, 7, "all_gather_into_tensor", unit)
+      .call(0, {.operation = "all_gather_into_tensor",
+                .sequence = 8,
+                .site = unit,
+                .state = model::CallState::kStarted})
+      .call(1, {.operation = operation,
+                .sequence = 8,
+                .site = line,
+                .state = model::CallState::kStarted})
+      .call(kAll, {.operation = "reduce_scatter_tensor",
+                   .sequence = 9,
+                   .site = "",
+                   .state = model::CallState::kStarted});
+  return builder;
+}
+
+TEST(SkippedShardedModule, IsShownByRecordsWhereTheHostsHaveRunAhead) {
+  const model::JobModel told = ran_ahead("reduce_scatter_tensor", "").build();
+  const Findings findings = asked("skipped-sharded-module", told);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 7);
+  EXPECT_TRUE(asked("mismatched-op", told).empty());
+}
+
+TEST(SkippedShardedModule, IsNotWhatPartsThemWhereAnotherCallCameWithinTheForward) {
+  const model::JobModel told = ran_ahead("broadcast", site("encode", "return sum")).build();
+  EXPECT_TRUE(asked("skipped-sharded-module", told).empty());
+}
+
+TEST(SkippedShardedModule, IsNotWhatPartsThemWhereTheGatherBeginsTheNextIteration) {
+  constexpr const char* kSaves =
+      "import time\n\ndef main():\n    for x in loader:\n        loss = net(x)\n"
+      "        loss.backward()\n        if time.monotonic() > due:\n            dist.barrier()\n";
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, kSaves);
+  builder.stack(0, kGather + at("main", "loss = net"));
+  builder.stack(1, in("barrier", at("main", "dist.barrier")));
+  builder.history(kAll, 1, 1, "all_gather_into_tensor", site("main", "loss = net"))
+      .history(kAll, 2, 2, "reduce_scatter_tensor", site("main", "loss.backward()"))
+      .call(0, {.operation = "all_gather_into_tensor",
+                .sequence = 3,
+                .site = site("main", "loss = net"),
+                .state = model::CallState::kStarted})
+      .call(1, {.operation = "barrier",
+                .sequence = 3,
+                .site = site("main", "dist.barrier"),
+                .state = model::CallState::kStarted});
+  EXPECT_TRUE(asked("skipped-sharded-module", builder.build()).empty());
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

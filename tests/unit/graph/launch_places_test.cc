@@ -138,14 +138,35 @@ TEST(LaunchPlaces, StayUnknownWhereNoCallHasALine) {
   EXPECT_EQ(lines_of(none, 0, 2), "") << "lines were not recorded";
 }
 
-TEST(LaunchPlaces, StayUnknownWithoutDdpOrForAnotherOperation) {
+TEST(LaunchPlaces, NeedNoWrapperInTheSource) {
+  std::string source = kSource;
+  source.replace(source.find("from torch.nn.parallel import DistributedDataParallel"), 53,
+                 "from accelerate import Accelerator");
+  source.replace(source.find("DistributedDataParallel"), 23, "accelerator.prepare");
   JobBuilder builder = parted();
-  model::JobModel other = builder.build();
-  for (model::CollectiveCall& call : other.collectives) {
-    call.operation = call.call_site.known() ? call.operation : "all_gather";
-  }
-  EXPECT_EQ(lines_of(other, 0, 2), "");
-  builder.source("/srv/train.py", "def train():\n    loss.backward()\n");
+  builder.source("/srv/train.py", source);
+  EXPECT_EQ(lines_of(builder.build(), 0, 2), "6 11");
+}
+
+TEST(LaunchPlaces, AreThoseOfShardedModulesAndOfNoOtherOperation) {
+  const auto told = [](const std::string& operation) {
+    JobBuilder builder = parted();
+    model::JobModel job = builder.build();
+    for (model::CollectiveCall& call : job.collectives) {
+      call.operation = call.call_site.known() ? call.operation : operation;
+    }
+    return lines_of(job, 0, 2);
+  };
+  EXPECT_EQ(told("reduce_scatter_tensor"), "6 11");
+  EXPECT_EQ(told("all_gather_into_tensor"), "6 11");
+  EXPECT_EQ(told("broadcast"), "");
+}
+
+TEST(LaunchPlaces, StayUnknownWhereTheSourceRunsNoBackwardBefore) {
+  std::string source = kSource;
+  source.replace(source.find("loss.backward()"), 15, "loss.reduce_all()");
+  JobBuilder builder = parted();
+  builder.source("/srv/train.py", source);
   EXPECT_EQ(lines_of(builder.build(), 0, 2), "");
 }
 
