@@ -2,7 +2,6 @@
 #include "collector/graph/launch_places.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -23,12 +22,19 @@ struct Position {
   auto operator<=>(const Position&) const = default;
 };
 
-/// DDP reduces gradients; fully sharded modules also gather the parameters that were freed after
-/// the forward. Other calls without a line may come from a helper thread.
-bool is_made_in_backward(const model::CollectiveCall& call) {
-  constexpr std::array<std::string_view, 3> kOperations = {"all_reduce", "reduce_scatter_tensor",
-                                                           "all_gather_into_tensor"};
-  return std::find(kOperations.begin(), kOperations.end(), call.operation) != kOperations.end();
+constexpr std::string_view kScatters = "reduce_scatter_tensor";
+
+/// DDP reduces gradients; fully sharded modules scatter them, and gather the parameters that were
+/// freed after the forward. Other calls without a line may come from a helper thread.
+bool is_made_in_backward(const model::CollectiveCall& call, bool shards) {
+  return call.operation == "all_reduce" || call.operation == kScatters ||
+         (shards && call.operation == "all_gather_into_tensor");
+}
+
+bool shards_parameters(const Calls& calls) {
+  return std::any_of(calls.begin(), calls.end(), [](const model::CollectiveCall* call) {
+    return call->operation == kScatters && !call->call_site.known();
+  });
 }
 
 class Placer {
@@ -48,11 +54,12 @@ class Placer {
   void place(model::Rank rank, const Calls& calls, History& history) {
     const auto host = hosts_.find(rank);
     Position next = host == hosts_.end() ? Position() : host->second;
+    const bool shards = shards_parameters(calls);
     std::vector<std::pair<const model::CollectiveCall*, const Places*>> found;
     for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
       if ((*call)->call_site.known()) {
         next = {.callers = callers_of(**call), .here = false};
-      } else if (is_made_in_backward(**call) && !next.callers.empty()) {
+      } else if (is_made_in_backward(**call, shards) && !next.callers.empty()) {
         const Places& places = backward_of(next);
         if (!places.empty()) {
           found.emplace_back(*call, &places);

@@ -27,6 +27,21 @@ TEST(EnvironmentDiffers, NamesTheMinority) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
 }
 
+TEST(EnvironmentDiffers, IsSilentOnRanksThatEndAndShowTheirInitialVariablesOnly) {
+  const auto told = [](bool all_tell) {
+    JobBuilder builder = job().ranks(4).stack(kAll, kInInit);
+    builder.environment(kAll, "MASTER_PORT", "29500").environment(1, "WORLD_SIZE", "4");
+    for (const int rank : {0, 1, 2, 3}) {
+      if (all_tell || rank == 1) {
+        builder.environment(rank, "RANK", std::to_string(rank));
+      }
+    }
+    return asked(kKind, builder.build());
+  };
+  EXPECT_TRUE(told(false).empty());
+  EXPECT_EQ(told(true).size(), 1u);
+}
+
 TEST(EnvironmentDiffers, AccusesNobodyOnATie) {
   const auto findings = asked(kKind, job()
                                          .ranks(2)

@@ -72,7 +72,9 @@ JobBuilder ran_on(const std::string& operation) {
   JobBuilder builder = job();
   const std::string forward = site("encode", "towers[key]") + " | " + site("main", "encode(");
   builder.ranks(2).backend("nccl").source(kTrain, kTowers);
-  builder.history(kAll, 1, 8, "all_gather_into_tensor", forward);
+  builder.history(kAll, 1, 2, "all_gather_into_tensor", forward)
+      .history(kAll, 3, 4, "reduce_scatter_tensor", "")
+      .history(kAll, 5, 8, "all_gather_into_tensor", forward);
   const auto enqueued = [&builder](model::Rank rank, const std::string& what,
                                    const std::string& where) {
     builder.call(rank, {.operation = what,
@@ -230,13 +232,13 @@ TEST(SkippedShardedModule, NamesTheDrawOfEachRankThatSkipsLayers) {
 /// Two ranks whose hosts wait for a value behind the backward. Rank 0 gathered the parameters of a
 /// third unit when rank 1 made another call.
 JobBuilder ran_ahead(const std::string& operation, const std::string& line) {
-  constexpr const char* kTowers =
+  constexpr const char* kSum =
       "def encode(x):\n    return sum(towers[key](x[key]) for key in x)\n\n"
       "def main():\n    for x in loader:\n        loss = encode(x)\n        loss.backward()\n"
       "        print(loss.item())\n";
   const std::string unit = site("encode", "return sum") + " | " + site("main", "loss = encode");
   JobBuilder builder = job();
-  builder.ranks(2).backend("nccl").source(kTrain, kTowers);
+  builder.ranks(2).backend("nccl").source(kTrain, kSum);
   builder.stack(kAll, "native:??@libcuda.so.1 | native:cuStreamSynchronize@libcuda.so.1 | " +
                           at("main", "print(loss.item())"));
   builder.history(kAll, 1, 3, "all_gather_into_tensor", unit)
