@@ -90,7 +90,7 @@ std::optional<model::Rank> mostly_last(const Arrivals& arrivals, double share) {
   return std::nullopt;
 }
 
-/// Of all recorded calls, or of the newest if the job goes on.
+/// Of all recorded calls, or of the newest if the job continues.
 std::optional<std::pair<model::Rank, Arrivals>> latecomer(const std::vector<Call>& calls,
                                                           model::Progress progress) {
   Arrivals all;

@@ -181,9 +181,8 @@ std::optional<SetupEnd> one_behind(const NcclSetup& setup) {
     return std::nullopt;  // a rank connects to those with which it exchanges data, others to theirs
   }
   const auto order = order_of(*first);
-  const auto as_far = std::count_if(setup.ends.begin(), setup.ends.end(), [&](const SetupEnd& end) {
-    return order_of(end) == order;
-  });
+  const auto as_far = std::count_if(setup.ends.begin(), setup.ends.end(),
+                                    [&](const SetupEnd& end) { return order_of(end) == order; });
   std::set<std::size_t> others;
   for (const SetupEnd& end : setup.ends) {
     if (order_of(end) != order) {
