@@ -15,10 +15,10 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/communicator_setup.h"
 #include "collector/detectors/evidence/group_numbers.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
-#include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::communicator_setup_order {
@@ -26,62 +26,8 @@ namespace {
 
 constexpr std::string_view kKind = "communicator-setup-order";
 
-enum class Step { kSplit, kWindow, kInit };
-
-/// A native function that waits for all ranks of a communicator. NCCL 2.18 – 2.32, torch 2.1
-/// – 2.14.
-struct SetupRow {
-  std::string_view function;  // part of its name
-  Step step = Step::kInit;
-};
-
-constexpr auto kSetup = std::to_array<SetupRow>({
-    {"ncclCommSplit", Step::kSplit},
-    {"NCCLComm::split", Step::kSplit},
-    {"bootstrapSplit", Step::kSplit},
-    {"commGetSplitInfo", Step::kSplit},
-    {"ncclCommShrink", Step::kSplit},
-    {"ncclCommGrow", Step::kSplit},
-    {"ncclCommWindowRegister", Step::kWindow},
-    {"ncclDevCommCreate", Step::kWindow},
-    {"NCCLSymmetricMemoryAllocator::rendezvous", Step::kWindow},
-    {"ncclCommInitRank", Step::kInit},
-    {"NCCLComm::create", Step::kInit},
-    {"broadcastUniqueNCCLID", Step::kInit},
-    {"allgatherUniqueNCCLIDs", Step::kInit},
-    {"bootstrapInit", Step::kInit},
-    {"ProcessGroupNCCL::initNCCLComm", Step::kInit},
-});
-
-/// A rank in such a function.
-struct InSetup {
-  const graph::Standing* standing = nullptr;
-  Step step = Step::kInit;
-  std::string function;                    // "ncclCommSplit"
-  std::optional<graph::BlockedCall> call;  // from its frames: no record contains the group yet
-};
-
-std::optional<InSetup> setup_of(const model::JobModel& job, const graph::Standing& standing) {
-  if (standing.thread == nullptr || standing.thread->frames.empty()) {
-    return std::nullopt;
-  }
-  for (const SetupRow& row : kSetup) {
-    for (const model::Frame& frame : standing.thread->frames) {
-      if (frame.language == model::Language::kNative &&
-          frame.function.find(row.function) != std::string::npos) {
-        auto call = graph::call_in_frames(job, standing.thread->frames);
-        return InSetup{.standing = &standing,
-                       .step = row.step,
-                       .function = std::string(row.function),
-                       .call = call && !call->group.empty() ? std::move(call) : standing.call};
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 /// The first call of a group creates its communicator: what the program called.
-std::string called(const model::JobModel& job, const InSetup& one) {
+std::string called(const model::JobModel& job, const Setup& one) {
   if (!one.call || one.call->operation.empty()) {
     return {};
   }
@@ -90,32 +36,12 @@ std::string called(const model::JobModel& job, const InSetup& one) {
                      group.empty() ? std::string() : " of " + group);
 }
 
-std::string doing(const model::JobModel& job, const InSetup& one) {
+std::string doing(const model::JobModel& job, const Setup& one) {
   const std::string call = called(job, one);
-  const std::string_view what = one.step == Step::kSplit    ? "splitting a communicator"
-                                : one.step == Step::kWindow ? "registering a window"
-                                                            : "creating a communicator";
+  const std::string_view what = one.kind == SetupKind::kSplit    ? "splitting a communicator"
+                                : one.kind == SetupKind::kWindow ? "registering a window"
+                                                                 : "creating a communicator";
   return fmt::format("{} ({}){}{}", what, one.function, call.empty() ? "" : " in ", call);
-}
-
-/// The values that ranks creating one communicator must share; an unknown group may be the same
-/// one.
-std::string key_of(const InSetup& one) {
-  const auto& call = one.call;
-  return fmt::format("{} {}", static_cast<int>(one.step), call ? call->group : std::string());
-}
-
-/// The ranks that those inside can wait for: the peer of a message, the rest of the group; for a
-/// split, any rank.
-model::RankSet expected(const graph::Examination& examination, const InSetup& one) {
-  const auto& call = one.call;
-  if (call && graph::is_point_to_point(call->operation) && call->peer) {
-    return {*call->peer};
-  }
-  const model::ProcessGroup* const group =
-      one.step == Step::kInit && call ? model::group(examination.job, call->group) : nullptr;
-  return group == nullptr || group->ranks.empty() ? model::all_ranks(examination.job)
-                                                  : model::RankSet(group->ranks);
 }
 
 /// "are in all_reduce …" for several ranks.
@@ -125,14 +51,14 @@ std::string whereabouts_of(const model::JobModel& job, const graph::Standing& st
   return ranks.size() > 1 && text.starts_with("is ") ? "are " + text.substr(3) : text;
 }
 
-std::string_view fix_for(Step step, bool message) {
+std::string_view fix_for(SetupKind step, bool message) {
   switch (step) {
-    case Step::kSplit:
+    case SetupKind::kSplit:
       return "Create the group on every rank of the parent in the same order; or remove device_id= "
              "from init_process_group(), which makes each new group a split of its parent.";
-    case Step::kWindow:
+    case SetupKind::kWindow:
       return "Register windows and symmetric memory on every rank of the group, in the same order.";
-    case Step::kInit:
+    case SetupKind::kInit:
       break;
   }
   return message
@@ -183,7 +109,7 @@ void add_order(const graph::Examination& examination, const model::RankSet& rank
 
 /// Ranks that do the same, the largest set first.
 struct Party {
-  InSetup one;
+  Setup one;
   model::RankSet ranks;
 };
 
@@ -229,7 +155,8 @@ bool all_wait_for_ranks(const graph::Examination& examination, const model::Rank
 Findings detect(const graph::Examination& examination) {
   const std::vector<Party> parties = parties_of(examination);
   const auto sure = stuck(examination);
-  if (parties.empty() || !sure || !working_ranks(examination).empty() || shared_name(examination)) {
+  if (parties.empty() || !complete_setups(examination).empty() || !sure ||
+      !working_ranks(examination).empty() || shared_name(examination)) {
     return {};  // two groups with one name were created differently: new-group-subset reports it
   }
   const Party& first = parties.front();
@@ -263,7 +190,7 @@ Findings detect(const graph::Examination& examination) {
           : whereabouts_of(examination.job, *other, others));
   const auto& call = first.one.call;
   finding.fix =
-      std::string(fix_for(first.one.step, call && graph::is_point_to_point(call->operation)));
+      std::string(fix_for(first.one.kind, call && graph::is_point_to_point(call->operation)));
   for (const graph::Standing* standing : {first.one.standing, other}) {
     if (standing->user.known()) {
       const model::RankSet& ranks = standing == other ? others : first.ranks;

@@ -50,6 +50,13 @@ const model::CollectiveCall* oldest_open(const graph::Examination& examination,
   return newest;
 }
 
+// All make the communicator: that takes seconds on busy GPUs and in large jobs.
+bool may_be_setting_up(const model::JobModel& job, const model::CollectiveCall& call) {
+  constexpr double kLongSetup = 60;  // seconds
+  return call.operation.starts_with("comm_") &&
+         job.seconds_without_progress.value_or(0) < kLongSetup;
+}
+
 // The newest call of all members is exactly the same, and it is open on at least one of them.
 const model::CollectiveCall* common_call(const graph::Examination& examination,
                                          const graph::GroupView& view) {
@@ -71,7 +78,8 @@ const model::CollectiveCall* common_call(const graph::Examination& examination,
     }
     open = is_open(*call) ? call : open;
   }
-  return open == nullptr ? nullptr : oldest_open(examination, view, open);
+  open = open == nullptr ? nullptr : oldest_open(examination, view, open);
+  return open != nullptr && may_be_setting_up(examination.job, *open) ? nullptr : open;
 }
 
 // If ranks diverged in one group, kernels of other groups are only queued behind it.

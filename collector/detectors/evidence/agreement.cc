@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "collector/detectors/evidence/communicator_setup.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -74,10 +75,11 @@ const model::RankSet& waiting_ranks(const graph::Examination& examination) {
 
 const model::RankSet& working_ranks(const graph::Examination& examination) {
   const auto find = [&examination] {
-    return WorkingRanks{ranks_where(examination, [](const graph::Standing& standing) {
+    const model::RankSet at_work = ranks_where(examination, [](const graph::Standing& standing) {
       return standing.process != nullptr && !standing.process->exit &&
              !standing.waits_for_ranks() && (standing.on_cpu || standing.moved);
-    })};
+    });
+    return WorkingRanks{at_work.united(complete_setups(examination))};
   };
   return examination.memo.once<WorkingRanks>(find).ranks;
 }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/communicator_setup.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
@@ -146,6 +147,9 @@ bool is_slow(const Examination& examination, const Parting& parting) {
     return somebody_is_still_to_come(examination, parting);
   }
   if (!may_hang(examination) || somebody_is_still_to_come(examination, parting)) {
+    return true;
+  }
+  if (!complete_setups(examination).common(parting.odd.ranks).empty()) {
     return true;
   }
   return std::any_of(parting.odd.ranks.begin(), parting.odd.ranks.end(), [&](model::Rank rank) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/text.h"
 #include "collector/model/building/recorded_facts.h"
 
 namespace ddpdoctor::model {
@@ -33,6 +34,9 @@ std::vector<CallSite> CompiledSites::user_sites(const std::vector<sources::Recor
     return model::user_sites(stack);
   }
   const sources::RecordedFrame& frame = stack.front();
+  if (base::contains(frame.file, "/torch/lib/")) {
+    return {};  // torch's own call of NCCL, on a thread without Python: no line of the program
+  }
   const auto [known, fresh] = places_.try_emplace({frame.file, frame.function});
   if (fresh) {
     known->second = look_up(frame);

@@ -77,6 +77,18 @@ TEST(CommunicatorSetupOrder, SeesARankThatWaitsInTheStoreForTheIdOfAnother) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
 }
 
+TEST(CommunicatorSetupOrder, IsSilentWhileAllMembersOfOneCommunicatorMakeIt) {
+  const auto told = [](const std::string& group_of_pair) {
+    JobBuilder builder = job();
+    builder.ranks(4).backend("nccl").group("1", {0, 2}, "pp").group("2", {0, 1, 2, 3}, "dp");
+    builder.stack(kAll, making("broadcastUniqueNCCLID", "all_reduce", kStep, "2"));
+    builder.stack({0, 2}, making("ncclCommInitRank", "broadcast", kRefit, group_of_pair));
+    return asked(kKind, builder.build());
+  };
+  EXPECT_TRUE(told("1").empty());  // ranks 1 and 3 wait until both are ready
+  EXPECT_EQ(told("0").size(), 1U);
+}
+
 TEST(CommunicatorSetupOrder, SeesAWindowThatSomeRegister) {
   JobBuilder builder = told();
   builder.stack(0, making("ncclCommWindowRegister", "broadcast", kRefit, "0"));

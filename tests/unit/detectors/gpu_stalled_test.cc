@@ -35,6 +35,19 @@ TEST(GpuStalled, BlamesNobodyWhenAllRanksAreThere) {
   EXPECT_NE(findings[0].summary.find("#808"), std::string::npos);
 }
 
+TEST(GpuStalled, GivesTheSetupOfACommunicatorAMinute) {
+  const auto after = [](double seconds) {
+    JobBuilder builder = job();
+    builder.ranks(2).backend("nccl").call(
+        kAll, {.operation = "comm_init", .sequence = 1, .state = model::CallState::kStarted});
+    model::JobModel model = builder.build();
+    model.seconds_without_progress = seconds;
+    return asked("gpu-stalled", model);
+  };
+  EXPECT_TRUE(after(8).empty());
+  EXPECT_EQ(after(90).size(), 1U);
+}
+
 TEST(GpuStalled, AccusesTheTransportOnlyWhenEverythingWasCompared) {
   const Findings findings = asked("gpu-stalled", told().build());
   ASSERT_EQ(findings.size(), 1U);

@@ -187,6 +187,17 @@ TEST(AddRecordings, KeepsTheFileOfCompiledCodeThatIsGone) {
   EXPECT_EQ(job.collectives[0].call_site.line, 0);
 }
 
+TEST(AddRecordings, ACallThatTorchMakesOnAThreadWithoutPythonHasNoLine) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.calls = {call_in(0, 1)};
+  recording.calls[0].stack = {
+      {.file = "/opt/site-packages/torch/lib/libtorch_cuda.so", .line = 0, .function = "+0x1234"}};
+  JobModel job;
+  add_recordings(job, {recording});
+  ASSERT_EQ(job.collectives.size(), 1U);
+  EXPECT_FALSE(job.collectives[0].call_site.known());
+}
+
 TEST(AddRecordings, LeavesOutGroupsThatNobodyCalls) {
   sources::Recording recording = recording_of(100, 0);
   recording.groups.push_back({.name = {}, .backend = "gloo", .group_rank = 0, .size = 4});
