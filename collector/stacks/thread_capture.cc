@@ -159,6 +159,25 @@ bool ThreadCapture::look_twice(CapturedThread& thread, std::optional<RemoteAddre
   return same > 0;
 }
 
+/// A thread that sleeps again in the call from which the stop took it has not moved: its run count
+/// is that of before.
+void ThreadCapture::leave_out_our_stop(const CapturedThread& before, CapturedThread& stopped) {
+  constexpr int kLooks = 100;  // the machine may be busy
+  const pid_t tid = before.stack.tid;
+  for (int i = 0; stopped.stack.syscall && i < kLooks; ++i) {
+    const auto blocked = tasks_.blocked(tid);
+    if (blocked && !blocked->running && is_still_in_call(before, blocked->registers)) {
+      const auto now = tasks_.run_count(tid);
+      if (now && *now > before.stack.run_count) {
+        ProcTasks::leave_out_runs(tid, *now - before.stack.run_count);
+      }
+      stopped.stack.run_count = before.stack.run_count;
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(i < 20 ? 50 : 250));
+  }
+}
+
 bool ThreadCapture::look_stopped(CapturedThread& thread,
                                  std::optional<RemoteAddress> python_state) {
   CapturedThread stopped;
@@ -197,6 +216,7 @@ bool ThreadCapture::look_stopped(CapturedThread& thread,
       thread.stack.problem = outcome.problem;
       return walk_inside;  // the first walk is valid
     }
+    leave_out_our_stop(thread, stopped);
     if (options_.native && !walk_inside) {
       walk_now();
     }

@@ -47,6 +47,7 @@ class ThreadCapture {
   Attempt look_without_stop(CapturedThread& thread, std::optional<RemoteAddress> python_state);
   Attempt climb(CapturedThread& thread, std::optional<RemoteAddress> python_state);
   bool look_twice(CapturedThread& thread, std::optional<RemoteAddress> python_state);
+  void leave_out_our_stop(const CapturedThread& before, CapturedThread& stopped);
   bool look_stopped(CapturedThread& thread, std::optional<RemoteAddress> python_state);
   void read_python(CapturedThread& thread, std::optional<RemoteAddress> python_state);
   void read_mutex(CapturedThread& thread);

@@ -6,7 +6,9 @@
 #include <charconv>
 #include <dirent.h>
 #include <fcntl.h>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -33,6 +35,29 @@ std::optional<T> number(std::string_view word, int radix = 10) {
 std::string_view last_word(std::string_view text) {
   const std::size_t blank = text.find_last_of(" \t");
   return blank == std::string_view::npos ? text : text.substr(blank + 1);
+}
+
+/// The runs that our stops caused, by thread.
+class OurRuns {
+ public:
+  void add(pid_t tid, std::uint64_t runs) {
+    const std::scoped_lock lock(mutex_);
+    by_tid_[tid] += runs;
+  }
+  std::uint64_t of(pid_t tid) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = by_tid_.find(tid);
+    return found == by_tid_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<pid_t, std::uint64_t> by_tid_;
+};
+
+OurRuns& our_runs() {
+  static OurRuns all;
+  return all;
 }
 
 }  // namespace
@@ -129,7 +154,17 @@ std::string ProcTasks::wchan(pid_t tid) const {
   return text && *text != "0" ? base::printable(base::trim(*text)) : std::string{};
 }
 
+void ProcTasks::leave_out_runs(pid_t tid, std::uint64_t runs) {
+  our_runs().add(tid, runs);
+}
+
 std::optional<std::uint64_t> ProcTasks::run_count(pid_t tid) const {
+  const auto all = read_run_count(tid);
+  const std::uint64_t ours = our_runs().of(tid);
+  return all && *all >= ours ? std::optional(*all - ours) : all;
+}
+
+std::optional<std::uint64_t> ProcTasks::read_run_count(pid_t tid) const {
   if (const auto text = read(tid, "schedstat")) {
     std::string_view rest = *text;
     next_word(rest);

@@ -49,6 +49,8 @@ class ProcTasks {
   [[nodiscard]] std::string wchan(pid_t tid) const;
   /// How often the thread has been on a CPU. Equal before and after = it has not run in between.
   [[nodiscard]] std::optional<std::uint64_t> run_count(pid_t tid) const;
+  /// From now on, `run_count` leaves out `runs` more: a stop of ours caused them.
+  static void leave_out_runs(pid_t tid, std::uint64_t runs);
   [[nodiscard]] base::Result<BlockedState> blocked(pid_t tid) const;
   /// The tid in the process's own pid namespace.
   [[nodiscard]] pid_t inner_tid(pid_t tid) const;
@@ -57,6 +59,8 @@ class ProcTasks {
 
  private:
   ProcTasks(pid_t pid, base::UniqueFd folder) : pid_(pid), folder_(std::move(folder)) {}
+
+  [[nodiscard]] std::optional<std::uint64_t> read_run_count(pid_t tid) const;
 
   pid_t pid_;
   base::UniqueFd folder_;

@@ -252,6 +252,15 @@ TEST(Capture, AStopForMoreFramesKeepsTheSystemCallInWhichTheThreadWaits) {
   ASSERT_TRUE(waiting->syscall);
   EXPECT_EQ(waiting->syscall->number, SYS_read);
   EXPECT_TRUE(has_frame(*waiting, "read_below_alloca"));
+  const auto count = [&]() -> std::uint64_t {
+    const ProcessStacks again = look(scene.pid(), kMayStop);
+    const ThreadStack* const one = thread(again, tid);
+    return one != nullptr && one->method == CaptureMethod::kStopped ? one->run_count : 0;
+  };
+  eventually([&] {  // it runs for our stops only; on a busy machine it may be late for one
+    const std::uint64_t before = count();
+    return before != 0 && count() == before;
+  });
 }
 #endif
 
