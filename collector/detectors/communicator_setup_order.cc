@@ -115,14 +115,12 @@ struct Party {
 
 std::vector<Party> parties_of(const graph::Examination& examination) {
   std::map<std::string, Party> by_key;
-  for (const graph::Standing& standing : examination.standings) {
-    if (auto in = setup_of(examination.job, standing)) {
-      Party& party = by_key[key_of(*in)];
-      if (party.ranks.empty()) {
-        party.one = std::move(*in);
-      }
-      party.ranks.insert(standing.rank);
+  for (const Setup& one : setups(examination)) {
+    Party& party = by_key[key_of(one)];
+    if (party.ranks.empty()) {
+      party.one = one;
     }
+    party.ranks.insert(one.standing->rank);
   }
   std::vector<Party> out;
   for (auto& [key, party] : by_key) {

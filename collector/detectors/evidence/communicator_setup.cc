@@ -38,37 +38,6 @@ constexpr auto kSetup = std::to_array<SetupRow>({
     {"ProcessGroupNCCL::initNCCLComm", SetupKind::kInit},
 });
 
-struct CompleteSetups {
-  model::RankSet ranks;
-};
-
-CompleteSetups find_complete(const graph::Examination& examination) {
-  constexpr double kLongSetup = 60;  // seconds
-  std::map<std::string, std::pair<Setup, model::RankSet>> by_key;
-  for (const graph::Standing& standing : examination.standings) {
-    if (auto one = setup_of(examination.job, standing)) {
-      const std::string key = key_of(*one);
-      auto& [first, ranks] = by_key[key];
-      ranks.insert(standing.rank);
-      first = std::move(*one);
-    }
-  }
-  CompleteSetups out;
-  if (examination.job.seconds_without_progress.value_or(0) >= kLongSetup) {
-    return out;
-  }
-  for (const auto& [key, party] : by_key) {
-    const auto& [one, ranks] = party;
-    if (one.kind == SetupKind::kInit && one.call &&
-        expected(examination, one).minus(ranks).empty()) {
-      out.ranks = out.ranks.united(ranks);
-    }
-  }
-  return out;
-}
-
-}  // namespace
-
 std::optional<Setup> setup_of(const model::JobModel& job, const graph::Standing& standing) {
   if (standing.thread == nullptr || standing.thread->frames.empty()) {
     return std::nullopt;
@@ -86,6 +55,52 @@ std::optional<Setup> setup_of(const model::JobModel& job, const graph::Standing&
     }
   }
   return std::nullopt;
+}
+
+struct Setups {
+  std::vector<Setup> all;
+};
+
+Setups read_setups(const graph::Examination& examination) {
+  Setups out;
+  for (const graph::Standing& standing : examination.standings) {
+    if (auto one = setup_of(examination.job, standing)) {
+      out.all.push_back(std::move(*one));
+    }
+  }
+  return out;
+}
+
+struct CompleteSetups {
+  model::RankSet ranks;
+};
+
+CompleteSetups find_complete(const graph::Examination& examination) {
+  constexpr double kLongSetup = 60;  // seconds
+  CompleteSetups out;
+  if (examination.job.seconds_without_progress.value_or(0) >= kLongSetup) {
+    return out;
+  }
+  std::map<std::string, std::pair<const Setup*, model::RankSet>> by_key;
+  for (const Setup& one : setups(examination)) {
+    auto& [any, ranks] = by_key[key_of(one)];
+    ranks.insert(one.standing->rank);
+    any = &one;
+  }
+  for (const auto& [key, party] : by_key) {
+    const auto& [any, ranks] = party;
+    if (any->kind == SetupKind::kInit && any->call &&
+        expected(examination, *any).minus(ranks).empty()) {
+      out.ranks = out.ranks.united(ranks);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+const std::vector<Setup>& setups(const graph::Examination& examination) {
+  return examination.memo.once<Setups>([&examination] { return read_setups(examination); }).all;
 }
 
 std::string key_of(const Setup& one) {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/examination.h"
@@ -21,8 +22,8 @@ struct Setup {
   std::optional<graph::BlockedCall> call;  // from its frames: no record contains the group yet
 };
 
-/// Nothing if the rank's stack shows no such function.
-std::optional<Setup> setup_of(const model::JobModel& job, const graph::Standing& standing);
+/// One for each rank whose stack shows such a function; read once.
+const std::vector<Setup>& setups(const graph::Examination& examination);
 
 /// The values that ranks creating one communicator must share; an unknown group may be the same
 /// one.
