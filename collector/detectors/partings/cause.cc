@@ -17,6 +17,7 @@
 #include "collector/detectors/partings/hidden_loop.h"
 #include "collector/detectors/partings/join_shadow.h"
 #include "collector/detectors/partings/loop_cause.h"
+#include "collector/detectors/partings/next_item.h"
 #include "collector/detectors/partings/parted_by_exception.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/shared_path.h"
@@ -307,6 +308,7 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     return explanation;
   }
   if (blocked) {
+    read_next_item(examination, explanation);
     return explanation;
   }
   blame_the_few(explanation);
