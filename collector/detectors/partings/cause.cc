@@ -308,8 +308,7 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     return explanation;
   }
   if (blocked) {
-    read_next_item(examination, explanation);
-    return explanation;
+    return with_next_item(examination, explanation);
   }
   blame_the_few(explanation);
   explanation.fork = fork_between(examination, explanation.parting);

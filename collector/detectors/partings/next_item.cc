@@ -35,11 +35,11 @@ std::optional<Fork> fork_at_head(const model::JobModel& job, const Path& waits,
 
 }  // namespace
 
-bool read_next_item(const graph::Examination& examination, Explanation& explanation) {
+Explanation with_next_item(const graph::Examination& examination, Explanation explanation) {
   const Parting& parting = explanation.parting;
   const graph::Activity odd = parting.odd.activity();
   if ((odd != graph::Activity::kQueue && odd != graph::Activity::kInput) || !parting.rest.calls()) {
-    return false;
+    return explanation;
   }
   const auto fork = fork_at_head(examination.job, parting.odd.path, parting.rest.path);
   auto branch = fork ? rank_branch(examination.job, *fork, parting.odd.ranks, parting.rest.ranks)
@@ -48,13 +48,13 @@ bool read_next_item(const graph::Examination& examination, Explanation& explanat
   branch = fork && !branch ? data_branch(examination.job, *fork, false, false) : branch;
   if (!branch || branch->leads_to_ours || branch->unproven ||
       refuted_by_values(examination, *branch, parting)) {
-    return false;
+    return explanation;
   }
   explanation.fork = fork;
   explanation.branch = std::move(branch);
   explanation.cause = of_rank ? Cause::kRankConditional : Cause::kDivergent;
   explanation.otherwise = "A rank that was not given this item would look the same.";
-  return true;
+  return explanation;
 }
 
 }  // namespace ddpdoctor::detectors

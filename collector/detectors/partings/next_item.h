@@ -7,8 +7,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// Sets the cause if a test of the rank, or of something each rank decides by itself, separates
-/// them.
-bool read_next_item(const graph::Examination& examination, Explanation& explanation);
+/// The explanation with another cause, if a test of the rank, or of something that each rank
+/// decides by itself, separates them; otherwise unchanged.
+Explanation with_next_item(const graph::Examination& examination, Explanation explanation);
 
 }  // namespace ddpdoctor::detectors
