@@ -92,6 +92,9 @@ std::optional<AnnouncedTooFew> announced_too_few(const model::JobModel& job) {
       if (all_have_started(line)) {
         return std::nullopt;
       }
+      if (line.starts_with("$ ") && last) {
+        break;  // a shell's prompt: the output was copied with what was typed after it
+      }
       if (one) {
         world = std::max(world, one->world);
         out.there.insert(one->rank);

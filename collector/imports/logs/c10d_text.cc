@@ -194,15 +194,25 @@ struct Frames {
   model::CallSite innermost;  // the innermost line below it outside torch
 };
 
-/// "… Rank 1 is running collective: CollectiveFingerPrint(…), but Rank 0 is running collective: …".
+/// "… Rank 1 is running collective: CollectiveFingerPrint(…), but Rank 0 is running collective: …";
+/// torch 1.9 – 1.13: "… Rank 1 is running inconsistent collective: CollectiveFingerPrint(…", alone.
 void read_mismatch(std::string_view line, const Frames& at, Reading& reading) {
   constexpr std::string_view kRunning = " is running ";
   const std::size_t first = line.find("on ranks. Rank ");
   const std::size_t second = line.find("but Rank ");
+  const auto one = number_behind(line, "on ranks. Rank ", kMaxNumber);
+  if (one && *one <= kMaxRank && line.find(" is running inconsistent ") != line.npos) {
+    CollectiveCall own = fingerprint(line.substr(first), static_cast<Rank>(*one));
+    own.call_site = at.user;
+    reading.within[own.rank] = at.innermost;
+    ++reading.mismatched_at[own.sequence];
+    reading.own.insert(own.rank);
+    reading.mismatched[own.rank] = std::move(own);
+    return;
+  }
   if (first == line.npos || second == line.npos || second < first) {
     return;
   }
-  const auto one = number_behind(line, "on ranks. Rank ", kMaxNumber);
   const auto other = number_behind(line, "but Rank ", kMaxNumber);
   if (!one || !other || *one > kMaxRank || *other > kMaxRank ||
       line.find(kRunning) == std::string_view::npos) {

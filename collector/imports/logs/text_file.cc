@@ -25,6 +25,7 @@
 #include "collector/imports/logs/json_log.h"
 #include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/launcher_text.h"
+#include "collector/imports/logs/nccl_calls.h"
 #include "collector/imports/logs/nccl_setup.h"
 #include "collector/imports/logs/nccl_text.h"
 #include "collector/imports/logs/plain_text.h"
@@ -348,6 +349,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     read_hung_tasks(rest, job);
     read_nccl_text(rest, job);
     read_nccl_setup(rest, job);
+    read_nccl_calls(rest, job);
     read_progress_bars(named, job);
     job.coverage.observed.push_back(fmt::format("{}{}", model::kReadAsLog, path));
     job.logs.push_back({.rank = rank, .text = model::without_secrets(shortened(std::move(rest)))});

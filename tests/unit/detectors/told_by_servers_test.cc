@@ -93,6 +93,7 @@ TEST(Announced, ARankThatNeverAnnouncesItself) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
   EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
   EXPECT_TRUE(of("rendezvous-incomplete", some + "epoch 1\n").empty());
+  EXPECT_EQ(of("rendezvous-incomplete", some + "$ squeue -u me\nJOBID ST\n17 R\n").size(), 1U);
 }
 
 }  // namespace

@@ -45,6 +45,20 @@ TEST(Detail, AMismatchOfTheFirstCallIsKept) {
   EXPECT_TRUE(job.coverage.warnings.empty());
 }
 
+TEST(Detail, OfOlderReleasesEachRankNamesItsOwnCall) {
+  const auto of = [](const std::string& rank, const std::string& call) {
+    return "[rank" + rank +
+           "]: RuntimeError: Detected mismatch between collectives on ranks. Rank " + rank +
+           " is running inconsistent collective: CollectiveFingerPrint(OpType=" + call + "\n";
+  };
+  const auto job = read_log(of("6", "BARRIER") + of("2", "BROADCAST, TensorShape=[512])"));
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].rank, 2);
+  EXPECT_EQ(job.collectives[0].operation, "broadcast");
+  EXPECT_EQ(job.collectives[1].operation, "barrier");
+  EXPECT_EQ(job.collectives[1].sequence, job.collectives[0].sequence);
+}
+
 TEST(Detail, OfAMismatchOnlyWhoIsNamedMadeACall) {
   const auto job = read_log(
       "[RANK 1] Detected mismatch between collectives on ranks. Rank 1 is running collective: "
