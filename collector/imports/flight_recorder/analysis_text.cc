@@ -56,11 +56,14 @@ std::vector<Rank> listed_ranks_in(std::string_view text) {
 }
 
 /// "Not all ranks joining collective, sequence number: 7", "… collective 7 at entry 4", "Collective
-/// sequence number: 7 has errors".
+/// sequence number: 7 has errors", "Collective 7 at entry 4 errors".
 std::optional<std::int64_t> sequence_of(std::string_view line) {
   if (take_prefix(line, "Collective sequence number: ")) {
     const auto number = take_number(line, kMaxNumber);
     return line == " has errors" ? number : std::nullopt;
+  }
+  if (std::string_view rest = line; take_prefix(rest, "Collective ") && rest.ends_with(" errors")) {
+    return take_number(rest, kMaxNumber);
   }
   if (!take_prefix(line, "Not all ranks joining collective")) {
     return std::nullopt;

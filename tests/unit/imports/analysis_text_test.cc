@@ -74,6 +74,18 @@ TEST(AnalysisText, ADifferenceIsOfTheRankThatHasIt) {
   EXPECT_EQ(job.collectives[1].call_site.line, 9);
 }
 
+TEST(AnalysisText, OlderReleasesNameTheEntryOfACallWithErrors) {
+  std::string text = with_errors(
+      39,
+      "Culprit rank 1; Error type: X, Expected input sizes: '[[16, 2]]' does not match found "
+      "input sizes: '[[40]]'");
+  text.replace(0, text.find('\n'), "Collective 39 at entry 38 errors");
+  const auto job = read_dump("Not all ranks joining collective 39 at entry 38\n" + text);
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[1].sequence, 39);
+  EXPECT_EQ(job.collectives[1].shape, (std::vector<std::int64_t>{40}));
+}
+
 TEST(AnalysisText, EachRankOfAMessageHasItsOwnDifference) {
   const auto job = read_dump(with_errors(
       7,
