@@ -51,8 +51,8 @@ std::string whereabouts_of(const model::JobModel& job, const graph::Standing& st
   return ranks.size() > 1 && text.starts_with("is ") ? "are " + text.substr(3) : text;
 }
 
-std::string_view fix_for(SetupKind step, bool message) {
-  switch (step) {
+std::string_view fix_for(SetupKind kind, bool message) {
+  switch (kind) {
     case SetupKind::kSplit:
       return "Create the group on every rank of the parent in the same order; or remove device_id= "
              "from init_process_group(), which makes each new group a split of its parent.";

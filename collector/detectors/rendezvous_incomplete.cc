@@ -10,8 +10,8 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
-#include "collector/detectors/evidence/apart_from_rendezvous.h"
 #include "collector/detectors/evidence/nameless_dead.h"
+#include "collector/detectors/evidence/polls_outside_rendezvous.h"
 #include "collector/detectors/evidence/port_holder.h"
 #include "collector/detectors/evidence/rendezvous_places.h"
 #include "collector/detectors/evidence/suspects.h"

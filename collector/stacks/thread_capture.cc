@@ -198,7 +198,6 @@ bool ThreadCapture::look_stopped(CapturedThread& thread,
           target_.memory().forget();
           stopped.stack_pointer = registers[kStackPointer];
           if (is_still_in_call(thread, registers)) {
-            stopped.stack.syscall = thread.stack.syscall;
             stopped.mutex_word_owner = thread.mutex_word_owner;
             stopped.call_site = thread.call_site;
           } else {

@@ -23,29 +23,28 @@ struct Waiters {
   std::map<model::CallSite, model::RankSet> places;
 };
 
-/// The child that has the locked file open, if the process that took the lock has closed it.
-const model::Process* heir_awaited_by(const model::JobModel& job, const model::Process& process,
-                                      const model::Thread& thread) {
-  if (!thread.waits_on || thread.waits_on->kind != "file-lock") {
-    return nullptr;
-  }
-  const auto heir = target_pid(*thread.waits_on);
-  for (const model::Fact* fact : model::facts(job, "file-lock")) {
-    if (heir && fact->number("waiting_pid") == process.pid && fact->number("heir_pid") == *heir) {
-      const model::Process* const found = model::process(job, *heir);
-      return found != nullptr && alive(*found) ? found : nullptr;
-    }
-  }
-  return nullptr;
-}
+/// The lock that the thread waits for, and the child that has the locked file open.
+struct KeptLock {
+  const model::Process* heir = nullptr;
+  std::string path;
+};
 
-std::string path_of(const model::JobModel& job, const model::Process& waiter) {
+/// Nothing if the process that took the lock has the file open.
+std::optional<KeptLock> lock_awaited_by(const model::JobModel& job, const model::Process& process,
+                                        const model::Thread& thread) {
+  if (!thread.waits_on || thread.waits_on->kind != "file-lock") {
+    return std::nullopt;
+  }
+  const auto pid = target_pid(*thread.waits_on);
   for (const model::Fact* fact : model::facts(job, "file-lock")) {
-    if (fact->number("waiting_pid") == waiter.pid) {
-      return fact->text("path").value_or("");
+    if (pid && fact->number("waiting_pid") == process.pid && fact->number("heir_pid") == *pid) {
+      const model::Process* const heir = model::process(job, *pid);
+      return heir != nullptr && alive(*heir)
+                 ? std::optional(KeptLock{.heir = heir, .path = fact->text("path").value_or("")})
+                 : std::nullopt;
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 /// The parent's line at the fork: a forked child has its parent's frames below its own start.
@@ -109,7 +108,7 @@ Finding finding_of(const graph::Examination& examination, std::string_view kind,
 
 bool waits_for_inherited_lock(const model::JobModel& job, const model::Process& process,
                               const model::Thread& thread) {
-  return heir_awaited_by(job, process, thread) != nullptr;
+  return lock_awaited_by(job, process, thread).has_value();
 }
 
 Findings inherited_locks(const graph::Examination& examination, std::string_view kind) {
@@ -122,9 +121,9 @@ Findings inherited_locks(const graph::Examination& examination, std::string_view
     if (!still || main == nullptr || !rank || !alive(*process)) {
       continue;
     }
-    if (const model::Process* const heir = heir_awaited_by(job, *process, *main)) {
-      Waiters& waiters = by_heir[heir->pid];
-      waiters.path = path_of(job, *process);
+    if (const auto lock = lock_awaited_by(job, *process, *main)) {
+      Waiters& waiters = by_heir[lock->heir->pid];
+      waiters.path = lock->path;
       waiters.ranks.insert(*rank);
       if (const model::Frame* const frame = own_user_frame(*main)) {
         waiters.places[model::call_site(*frame)].insert(*rank);

@@ -42,10 +42,14 @@ Explanation with_next_item(const graph::Examination& examination, Explanation ex
     return explanation;
   }
   const auto fork = fork_at_head(examination.job, parting.odd.path, parting.rest.path);
-  auto branch = fork ? rank_branch(examination.job, *fork, parting.odd.ranks, parting.rest.ranks)
-                     : std::nullopt;
+  if (!fork) {
+    return explanation;
+  }
+  auto branch = rank_branch(examination.job, *fork, parting.odd.ranks, parting.rest.ranks);
   const bool of_rank = branch.has_value();
-  branch = fork && !branch ? data_branch(examination.job, *fork, false, false) : branch;
+  if (!of_rank) {
+    branch = data_branch(examination.job, *fork, /*tie=*/false, /*ours_behind=*/false);
+  }
   if (!branch || branch->leads_to_ours || branch->unproven ||
       refuted_by_values(examination, *branch, parting)) {
     return explanation;

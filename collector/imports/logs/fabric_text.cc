@@ -244,6 +244,14 @@ std::optional<NcclTag> nccl_tag(std::string_view line) {
   return NcclTag{.host = name.substr(0, first), .pid = *pid, .gpu = take_number(gpu, 1023)};
 }
 
+std::string_view nccl_info(std::string_view line) {
+  const std::size_t at = line.find("] NCCL INFO ");
+  const std::size_t old = at == line.npos ? line.find("] INFO ") : line.npos;
+  return at != line.npos    ? line.substr(at + 12)
+         : old != line.npos ? line.substr(old + 7)
+                            : std::string_view();
+}
+
 std::map<HostPid, model::Rank> ranks_of_nccl(std::string_view log) {
   struct Largest {
     std::int64_t size = 0;

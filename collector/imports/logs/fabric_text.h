@@ -25,6 +25,9 @@ struct NcclTag {
 /// Absent if the line is not NCCL's.
 std::optional<NcclTag> nccl_tag(std::string_view line);
 
+/// NCCL's text in an INFO line; empty for other lines.
+std::string_view nccl_info(std::string_view line);
+
 /// A process of one machine.
 using HostPid = std::pair<std::string, pid_t>;
 

@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,6 +27,7 @@ namespace {
 constexpr std::size_t kMostComms = 1 << 16;
 constexpr std::size_t kMostCallsOfComm = 100'000;
 constexpr std::size_t kLongestCallLine = 512;
+constexpr std::string_view kOpCount = ": opCount ";
 
 /// ncclDataType_t and ncclRedOp_t, in the order of nccl.h.
 constexpr std::array<std::string_view, 12> kTypes = {
@@ -52,7 +52,8 @@ struct Comm {
   std::vector<model::CollectiveCall> calls;
 };
 
-using Comms = std::map<std::tuple<std::string, pid_t, std::string>, Comm>;
+using CommKey = std::pair<HostPid, std::string>;  // the process, and "comm 0x420e1c40"
+using Comms = std::map<CommKey, Comm>;
 
 /// "… comm 0x420e1c40 rank 1 nranks 3 cudaDev 0 … commId 0x437f083ea6e91e43 - Init START".
 void read_member(std::string_view info, Comm& comm) {
@@ -74,9 +75,8 @@ bool loses_lines(std::string_view number, const Comm& comm) {
 }
 
 void read_call(std::string_view info, Comm& comm) {
-  constexpr std::string_view kCount = ": opCount ";
-  const std::size_t at = info.find(kCount);
-  comm.whole = comm.whole && !loses_lines(info.substr(at + kCount.size()), comm);
+  const std::size_t at = info.find(kOpCount);
+  comm.whole = comm.whole && !loses_lines(info.substr(at + kOpCount.size()), comm);
   ++comm.lines;
   const model::Operation operation = model::operation_of(info.substr(0, at));
   if (!comm.whole || operation.point_to_point || comm.calls.size() == kMostCallsOfComm) {
@@ -94,7 +94,8 @@ void read_call(std::string_view info, Comm& comm) {
     call.root = static_cast<model::Rank>(*root);
   }
   call.sequence = static_cast<std::int64_t>(comm.calls.size()) + 1;
-  call.state = model::CallState::kCompleted;  // unknown: nobody is said to wait in it
+  // The log does not show the end of a call: no rank is reported as waiting in one.
+  call.state = model::CallState::kCompleted;
   comm.calls.push_back(std::move(call));
 }
 
@@ -102,55 +103,57 @@ Comms comms_in(std::string_view log) {
   Comms comms;
   for (const std::string_view raw : base::split(log, '\n')) {
     const model::LogLine line = model::read_log_line(raw.substr(0, kLongestCallLine));
-    const auto tag =
-        line.text.find("comm 0x") == line.text.npos ? std::nullopt : nccl_tag(line.text);
-    const std::string_view rest =
-        line.text.substr(std::min(line.text.find("comm 0x"), line.text.size()));
-    const std::string_view pointer = rest.substr(0, rest.find(' ', 5));
-    const std::size_t info = line.text.find("INFO ");
-    if (!tag || info == line.text.npos) {
+    const std::string_view info = nccl_info(line.text);
+    const std::size_t at = info.find("comm 0x");
+    const auto tag = at == info.npos ? std::nullopt : nccl_tag(line.text);
+    if (!tag) {
       continue;
     }
-    const auto key = std::tuple(std::string(tag->host), tag->pid, std::string(pointer));
+    const std::string_view pointer = info.substr(at, info.find(' ', at + 5) - at);
+    const CommKey key{{std::string(tag->host), tag->pid}, std::string(pointer)};
     if (!comms.contains(key) && comms.size() == kMostComms) {
       continue;
     }
-    const std::string_view text = line.text.substr(info + 5);
-    text.find(": opCount ") == text.npos ? read_member(text, comms[key])
-                                         : read_call(text, comms[key]);
+    Comm& comm = comms[key];
+    base::contains(info, kOpCount) ? read_call(info, comm) : read_member(info, comm);
   }
   return comms;
+}
+
+/// A communicator of `world` ranks.
+model::ProcessGroup group_of_all(const std::string& id, std::int64_t world) {
+  model::ProcessGroup out{
+      .id = id, .name = "the communicator of all ranks", .backend = "nccl", .ranks = {}};
+  for (model::Rank rank = 0; rank < world; ++rank) {
+    out.ranks.push_back(rank);
+  }
+  return out;
 }
 
 }  // namespace
 
 void read_nccl_calls(std::string_view log, model::JobModel& job) {
-  if (log.find(": opCount ") == log.npos) {
+  if (!base::contains(log, kOpCount)) {
     return;
   }
   const Comms comms = comms_in(log);
   std::int64_t world = 0;
-  std::map<std::pair<std::string, pid_t>, int> of_world;  // communicators of all ranks, by process
   for (const auto& [key, comm] : comms) {
     world = std::max(world, comm.size);
   }
+  std::map<HostPid, int> of_world;  // communicators of all ranks, by process
   for (const auto& [key, comm] : comms) {
-    of_world[{std::get<0>(key), std::get<1>(key)}] += comm.size == world ? 1 : 0;
+    of_world[key.first] += comm.size == world ? 1 : 0;
   }
   std::set<std::string> groups;
   for (const auto& [key, comm] : comms) {
-    const bool known = !comm.id.empty() || of_world[{std::get<0>(key), std::get<1>(key)}] == 1;
+    const bool known = !comm.id.empty() || of_world[key.first] == 1;
     if (world < 2 || comm.size != world || !comm.rank || !known) {
       continue;
     }
     const std::string group = comm.id.empty() ? "nccl" : "nccl:" + comm.id;
     if (groups.insert(group).second) {
-      model::ProcessGroup made{
-          .id = group, .name = "the communicator of all ranks", .backend = "nccl", .ranks = {}};
-      for (model::Rank rank = 0; rank < world; ++rank) {
-        made.ranks.push_back(rank);
-      }
-      job.groups.push_back(std::move(made));
+      job.groups.push_back(group_of_all(group, world));
     }
     for (model::CollectiveCall call : comm.calls) {
       call.rank = *comm.rank;

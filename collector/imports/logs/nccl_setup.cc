@@ -65,15 +65,6 @@ constexpr std::array<StepWord, 30> kStepWords = {{
     {" coll channels, ", "tuning", false},
 }};
 
-/// NCCL's text in a line of it; empty for warnings.
-std::string_view info_of(std::string_view line) {
-  const std::size_t at = line.find("] NCCL INFO ");
-  const std::size_t old = at == line.npos ? line.find("] INFO ") : line.npos;
-  return at != line.npos    ? line.substr(at + 12)
-         : old != line.npos ? line.substr(old + 7)
-                            : std::string_view();
-}
-
 std::string_view step_of(std::string_view info) {
   const auto* const found =
       std::find_if(kStepWords.begin(), kStepWords.end(), [info](const StepWord& word) {
@@ -234,7 +225,7 @@ void read_nccl_setup(std::string_view log, model::JobModel& job) {
   std::map<Gpu, Setup> setups;
   for (const std::string_view raw : base::split(log, '\n')) {
     const model::LogLine line = model::read_log_line(raw.substr(0, kLongestLogLine));
-    const std::string_view info = info_of(line.text);
+    const std::string_view info = nccl_info(line.text);
     const auto tag = info.empty() ? std::nullopt : nccl_tag(line.text);
     const Gpu gpu{{std::string(tag ? tag->host : std::string_view()), tag ? tag->pid : 0},
                   tag ? tag->gpu.value_or(-1) : -1};

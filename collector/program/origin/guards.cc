@@ -37,7 +37,7 @@ bool decides_by_value(DecisionKind kind) {
 }
 
 /// Whether a statement runs is the rank's own choice, or that of a switch in the environment. The
-/// size of the job is none: a job of one process has nobody to agree with.
+/// size of the job is excluded: a job of one process has no other rank to agree with.
 bool may_be_left_out(const Origin& guard) {
   const bool by_size = guard.variables.size() == 1 && guard.variables.front() == "WORLD_SIZE";
   return (is_own(guard.source) && !guard.like_an_option) ||

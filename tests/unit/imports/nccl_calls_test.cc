@@ -38,7 +38,7 @@ TEST(NcclCalls, AreReadWithTheirSizesAndTypes) {
   EXPECT_EQ(job.collectives[1].sequence, 2);
   EXPECT_EQ(job.collectives[1].reduce_op, "max");
   EXPECT_EQ(job.collectives[2].rank, 1);
-  // Logs end at different moments: nobody is said to wait for rank 1.
+  // Logs end at different moments, so no rank is reported as waiting for rank 1.
   EXPECT_EQ(job.collectives[1].state, model::CallState::kCompleted);
   EXPECT_EQ(job.collectives[2].dtype, "bfloat16");
   ASSERT_EQ(job.groups.size(), 1U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/evidence/apart_from_rendezvous.h"
+#include "collector/detectors/evidence/polls_outside_rendezvous.h"
 
 #include <map>
 
