@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/model/gpu_queue.h"
+#include "collector/model/operation_kinds.h"
 
 namespace ddpdoctor::detectors::gpu_stalled {
 namespace {
@@ -53,7 +54,7 @@ const model::CollectiveCall* oldest_open(const graph::Examination& examination,
 // All make the communicator: that takes seconds on busy GPUs and in large jobs.
 bool may_be_setting_up(const model::JobModel& job, const model::CollectiveCall& call) {
   constexpr double kLongSetup = 60;  // seconds
-  return call.operation.starts_with("comm_") &&
+  return model::kind_of(call.operation).makes_communicator &&
          job.seconds_without_progress.value_or(0) < kLongSetup;
 }
 

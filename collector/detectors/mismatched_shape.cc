@@ -23,6 +23,7 @@
 #include "collector/detectors/partings/ddp_constructor.h"
 #include "collector/detectors/partings/disagreed.h"
 #include "collector/detectors/partings/empty_metric.h"
+#include "collector/model/operation_kinds.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::mismatched_shape {
@@ -88,7 +89,7 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
   const graph::Standing* one = nullptr;
   for (const graph::Standing& standing : examination.standings) {
     if (standing.activity != graph::Activity::kCollective || !standing.call ||
-        !standing.call->shape || !has_equal_sizes(standing.call->operation)) {
+        !standing.call->shape || !model::kind_of(standing.call->operation).one_input_size) {
       continue;
     }
     if (one != nullptr && (one->call->operation != standing.call->operation ||

@@ -3,26 +3,17 @@
 #include "collector/graph/comparison.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <utility>
 
+#include "collector/model/operation_kinds.h"
+
 namespace ddpdoctor::graph {
 namespace {
 
-// Operations whose input has the same size on all ranks; the root of a scatter and the ranks of an
-// all_to_all may differ.
-constexpr std::array<std::string_view, 9> kSameSize = {"all_reduce",     "reduce",
-                                                       "broadcast",      "all_gather",
-                                                       "gather",         "all_gather_into_tensor",
-                                                       "reduce_scatter", "reduce_scatter_tensor",
-                                                       "_allgather_base"};
-
-/// MPI names the nonblocking variant "i" + name; it never matches a blocking operation.
 bool has_same_size(std::string_view operation) {
-  operation.remove_prefix(operation.starts_with('i') ? 1 : 0);
-  return std::find(kSameSize.begin(), kSameSize.end(), operation) != kSameSize.end();
+  return model::kind_of(operation).one_input_size;
 }
 
 bool differ(const std::string& a, const std::string& b) {

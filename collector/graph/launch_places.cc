@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collector/graph/launched_call.h"
+#include "collector/model/operation_kinds.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::graph {
@@ -22,18 +23,17 @@ struct Position {
   auto operator<=>(const Position&) const = default;
 };
 
-constexpr std::string_view kScatters = "reduce_scatter_tensor";
-
 /// DDP reduces gradients; fully sharded modules scatter them, and gather the parameters that were
 /// freed after the forward. Other calls without a line may come from a helper thread.
 bool is_made_in_backward(const model::CollectiveCall& call, bool shards) {
-  return call.operation == "all_reduce" || call.operation == kScatters ||
-         (shards && call.operation == "all_gather_into_tensor");
+  const model::OperationKind kind = model::kind_of(call.operation);
+  return (kind.reduces && !kind.has_root) || (shards && kind.gathers && !kind.has_root);
 }
 
 bool shards_parameters(const Calls& calls) {
   return std::any_of(calls.begin(), calls.end(), [](const model::CollectiveCall* call) {
-    return call->operation == kScatters && !call->call_site.known();
+    const model::OperationKind kind = model::kind_of(call->operation);
+    return kind.reduces && kind.scatters && !call->call_site.known();
   });
 }
 

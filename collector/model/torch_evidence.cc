@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/model/operation_kinds.h"
 #include "collector/model/operations.h"
 #include "collector/model/questions.h"
 
@@ -105,7 +106,7 @@ void add_size(const FlightRecord& record, CollectiveCall& call) {
   if (!dtypes.empty()) {
     call.dtype = dtype_of(dtypes.front());
   }
-  if (call.operation.starts_with("all_to_all")) {
+  if (kind_of(call.operation).exchanges) {
     if (!record.input_shapes.empty() && !record.output_shapes.empty()) {
       call.sent_elements = elements_of(record.input_shapes);
       call.expected_elements = elements_of(record.output_shapes);

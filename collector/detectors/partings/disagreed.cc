@@ -185,12 +185,6 @@ bool is_out_of_step(const graph::Examination& examination, const graph::Divergen
   });
 }
 
-bool has_equal_sizes(std::string_view operation) {
-  return operation == "all_reduce" || operation == "broadcast" || operation == "reduce" ||
-         operation == "all_gather" || operation == "all_gather_into_tensor" ||
-         operation == "reduce_scatter_tensor";
-}
-
 bool is_unexplained(const graph::Examination& examination, const std::string& group) {
   const std::vector<Explanation> all = explanations(examination);
   return std::none_of(all.begin(), all.end(), [&group](const Explanation& one) {

@@ -28,9 +28,6 @@ Disagreed disagreed_at(const graph::Examination& examination, const graph::Diver
 Finding finding_of(const graph::Examination& examination, const graph::Divergence& divergence,
                    const Disagreed& disagreed);
 
-/// Operations that need the same size on all ranks.
-bool has_equal_sizes(std::string_view operation);
-
 /// The ranks are in two different calls of the program, one of them out of step: their arguments
 /// differ because the calls differ.
 bool is_out_of_step(const graph::Examination& examination, const graph::Divergence& divergence);

@@ -8,6 +8,7 @@
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/paths/libraries.h"
 #include "collector/graph/history.h"
+#include "collector/model/operation_kinds.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -15,7 +16,8 @@ namespace {
 using graph::Examination;
 
 bool scatters_gradients(const model::CollectiveCall* call) {
-  return call->operation == "reduce_scatter_tensor";
+  const model::OperationKind kind = model::kind_of(call->operation);
+  return kind.reduces && kind.scatters;
 }
 
 /// Its recorded call gathers the parameters of a module that the rank also trains: the host may

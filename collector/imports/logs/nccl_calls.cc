@@ -19,6 +19,7 @@
 #include "collector/imports/logs/fabric_text.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
+#include "collector/model/operation_kinds.h"
 #include "collector/model/operations.h"
 
 namespace ddpdoctor::imports {
@@ -84,13 +85,14 @@ void read_call(std::string_view info, Comm& comm) {
   }
   model::CollectiveCall call;
   call.operation = operation.name;
+  const model::OperationKind kind = model::kind_of(call.operation);
   call.count = number_behind(info, " count ", kMaxNumber);
   call.dtype = named(kTypes, number_behind(info, " datatype ", kMaxNumber));
-  if (call.operation.find("reduce") != std::string::npos) {
+  if (kind.reduces) {
     call.reduce_op = named(kReductions, number_behind(info, " op ", kMaxNumber));
   }
   const auto root = number_behind(info, " root ", kMaxRank);
-  if (root && (call.operation == "broadcast" || call.operation == "reduce")) {
+  if (root && kind.has_root) {
     call.root = static_cast<model::Rank>(*root);
   }
   call.sequence = static_cast<std::int64_t>(comm.calls.size()) + 1;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collector/model/gpu_calls.h"
+#include "collector/model/operation_kinds.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::model {
@@ -22,7 +23,7 @@ using Lanes = std::map<std::pair<Rank, std::string>, std::vector<Call*>>;
 
 /// NCCL's communicators count their own initialization as a call, torch's groups do not.
 bool is_setup(const CollectiveCall& call) {
-  return call.operation.starts_with("comm_");
+  return kind_of(call.operation).makes_communicator;
 }
 
 template <typename Calls>
@@ -60,7 +61,7 @@ std::optional<std::string> group_above(const JobModel& job, const std::string& c
 
 /// Its size means the same to torch and to NCCL.
 bool is_of_one_size(const std::string& operation) {
-  return operation == "broadcast" || operation == "all_reduce" || operation == "reduce";
+  return kind_of(operation).keeps_size;
 }
 
 bool may_be(const CollectiveCall& above, const CollectiveCall& below) {
@@ -134,7 +135,7 @@ void add_splits(const JobModel& job, const std::string& group_above, const Messa
                 const std::vector<CollectiveCall*>& above) {
   std::vector<CollectiveCall*> calls;
   std::ranges::copy_if(above, std::back_inserter(calls), [](const CollectiveCall* call) {
-    return call->operation.starts_with("all_to_all");
+    return kind_of(call->operation).exchanges;
   });
   const std::vector<Rank>& ranks = group(job, group_above)->ranks;
   for (std::size_t k = 0; k < calls.size(); ++k) {
