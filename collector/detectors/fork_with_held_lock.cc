@@ -47,6 +47,10 @@ bool is_dumped_worker(const model::Process& process) {
   return process.role == model::Role::kDataLoaderWorker && model::was_dumped(process);
 }
 
+bool is_of_a_future(const model::Frame& frame) {
+  return frame.file.ends_with("concurrent/futures/_base.py");
+}
+
 /// The frame that waits inside this process for something that only another of its threads can end:
 /// the caller of Condition.wait, Event.wait or Future.result without a timeout.
 const model::Frame* asks_a_thread(const model::Thread& thread) {
@@ -58,8 +62,7 @@ const model::Frame* asks_a_thread(const model::Thread& thread) {
     if (frame.language != model::Language::kPython) {
       continue;
     }
-    const bool waits = frame.file.ends_with("/threading.py") ||
-                       frame.file.ends_with("concurrent/futures/_base.py");
+    const bool waits = base::file_name(frame.file) == "threading.py" || is_of_a_future(frame);
     if (!waits) {
       return inner == nullptr ? nullptr : &frame;
     }
@@ -94,28 +97,36 @@ const model::Thread* left_in_parent(const model::JobModel& job, const model::Pro
   return nullptr;
 }
 
+/// A handler of a signal may set an Event; a Future is completed by a thread or an event loop.
+bool alone_with_a_future(const model::Process& process) {
+  const auto& frames = process.threads.front().frames;
+  return process.threads.size() == 1 && std::any_of(frames.begin(), frames.end(), is_of_a_future);
+}
+
 /// It waits for a thread that the fork did not copy.
 std::optional<Suspect> waits_for_lost_thread(const graph::Examination& examination,
                                              const model::Process& process) {
-  if (!alive(process) || !forked_without_exec(examination.job, process) || !examination.still()) {
+  const auto sure = stuck(examination);
+  if (!alive(process) || !forked_without_exec(examination.job, process) || !sure) {
     return std::nullopt;
   }
   for (const model::Thread& thread : process.threads) {
     const model::Frame* asks = asks_a_thread(thread);
     const model::Thread* lost =
         asks == nullptr ? nullptr : left_in_parent(examination.job, process, thread, asks->file);
-    if (lost == nullptr) {
+    if (lost == nullptr && (asks == nullptr || !alone_with_a_future(process))) {
       continue;
     }
     Suspect suspect = suspect_in(examination, process, &thread);
-    suspect.confidence = Confidence::kLikely;
-    suspect.note = fmt::format("process {}, forked by process {}, waits here for a thread",
-                               process.pid, process.ppid);
+    suspect.confidence = std::min(*sure, Confidence::kLikely);
+    suspect.note = fmt::format("process {}, forked by {}, waits here for a thread", process.pid,
+                               named(process.ppid, "its parent"));
     suspect.evidence = fmt::format(
-        "process {} waits in {} ({}:{}) for another thread of its own; {} of process {} runs that "
-        "file, and fork did not copy it",
-        process.pid, asks->function, base::file_name(asks->file), asks->line, thread_name(*lost),
-        process.ppid);
+        "process {} waits in {} ({}:{}) for another thread of its own; {}", process.pid,
+        asks->function, base::file_name(asks->file), asks->line,
+        lost == nullptr ? "it was forked and has one thread only"
+                        : fmt::format("{} of process {} runs that file, and fork did not copy it",
+                                      thread_name(*lost), process.ppid));
     suspect.deed = kLostThread;
     return suspect;
   }

@@ -110,8 +110,29 @@ TEST(ForkWithHeldLock, KnowsAThreadThatForkDidNotCopy) {
   EXPECT_EQ(findings[0].locations.at(0).line, 12);
 }
 
-TEST(ForkWithHeldLock, IsSilentWhereTheParentsThreadRunsOtherCode) {
-  EXPECT_TRUE(asked(kKind, asks_a_thread("other.py").build()).empty());
+TEST(ForkWithHeldLock, NothingCompletesAFutureInTheOnlyThread) {
+  const auto findings = asked(kKind, asks_a_thread("other.py").build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_NE(findings[0].evidence.at(0).find("one thread only"), std::string::npos);
+}
+
+TEST(ForkWithHeldLock, AnotherThreadOrASignalMayEndTheWait) {
+  auto two = asks_a_thread("other.py").build();
+  for (model::Observation& observation : two.observations) {
+    model::Thread other = observation.processes.back().threads.front();
+    other.tid = 778;
+    other.frames.resize(1);
+    observation.processes.back().threads.push_back(other);
+  }
+  EXPECT_TRUE(asked(kKind, two).empty());
+  EXPECT_TRUE(asked(kKind, story({.stack = "native:__futex_abstimed_wait_common64@libc.so.6 | "
+                                           "py:wait@/usr/lib/python3.11/threading.py:320 | "
+                                           "py:wait@/usr/lib/python3.11/threading.py:607 | "
+                                           "py:serve@/srv/train.py:12 | " +
+                                           std::string(kForkedChild)})
+                               .build())
+                  .empty());
 }
 
 TEST(ForkWithHeldLock, IsSilentOnAQueueOfMultiprocessing) {
