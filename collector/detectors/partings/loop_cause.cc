@@ -97,7 +97,8 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
     explanation.cause = Cause::kCount;
     return true;
   }
-  if (!explanation.loop->ours_left) {
+  const bool turned = !explanation.loop->ours_left;
+  if (turned) {
     explanation.turn();
   }
   if (in_backward(examination, parting.rest) &&
@@ -112,6 +113,16 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
        read_exception_out(examination, explanation) ||
        read_choice_of_sync(examination, explanation))) {
     return true;
+  }
+  if (!explanation.loop->way_out &&
+      goes_equally_far(examination.job, parting, explanation.loop->where)) {
+    // Memory refutes it: whoever is outside made all iterations of this loop.
+    if (turned) {
+      explanation.turn();
+    }
+    explanation.loop.reset();
+    explanation.otherwise = {};
+    return false;
   }
   explanation.cause = Cause::kUneven;
   if (explanation.loop->way_out) {
