@@ -137,19 +137,18 @@ std::optional<Finding> joins_unmarked_queue(const graph::Examination& examinatio
   }
   Suspect suspect = suspect_in(examination, process, found->joiner);
   // Without a path that skips the mark, the item may be with a process that will mark it.
-  const bool handed_on =
-      !found->skipped.known() && !children_of(examination.job, process).empty();
+  const bool handed_on = !found->skipped.known() && !children_of(examination.job, process).empty();
   const bool proven = found->skipped.known() && *still == Confidence::kLikely;
   suspect.confidence = !found->same_queue || handed_on ? Confidence::kPossible
                        : proven                        ? Confidence::kCertain
                                                        : *still;
   suspect.note = fmt::format("{} joins the queue here", who({suspect}));
-  suspect.evidence =
-      fmt::format("{} is in join() of a queue; {} that read {} wait for the next item",
-                  full_thread_name(*found->joiner),
-                  found->readers.size() == 1 ? "the only thread"
-                                             : fmt::format("all {} threads", found->readers.size()),
-                  found->same_queue ? "this queue" : "a queue");
+  const std::size_t readers = found->readers.size();
+  suspect.evidence = fmt::format(
+      "{} is in join() of a queue; {} {} for the next item", full_thread_name(*found->joiner),
+      readers == 1 ? "the only thread that reads"
+                   : fmt::format("the {} threads that read", readers),
+      fmt::format("{} {}", found->same_queue ? "it" : "a queue", readers == 1 ? "waits" : "wait"));
   Finding finding = accuse(examination, kKind, {suspect});
   finding.locations.push_back(location(found->read, finding.culprits,
                                        found->readers.size() == 1

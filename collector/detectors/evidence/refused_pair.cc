@@ -75,6 +75,11 @@ Findings refused_pairs(const graph::Examination& examination, std::string_view k
   Finding finding;
   finding.kind = kind;
   finding.confidence = Confidence::kCertain;
+  const std::size_t at = log->text.find(kNoFamily);
+  const std::size_t begin = log->text.rfind('\n', at) + 1;
+  finding.evidence.push_back({.rank = log->rank,
+                              .text = "log: " + base::printable(std::string_view(log->text).substr(
+                                                    begin, log->text.find('\n', at) - begin))});
   std::vector<std::string> sentences;
   for (const Pair& pair : found) {
     sentences.push_back(sentence(pair));
@@ -83,18 +88,17 @@ Findings refused_pairs(const graph::Examination& examination, std::string_view k
       const std::string words =
           fmt::format("rank {} called {} {} rank {} (recorded call)", call->rank, call->operation,
                       call->operation.ends_with("send") ? "to" : "from", *call->peer);
-      finding.evidence.push_back({.rank = call->rank, .text = words});
+      finding.evidence.push_back(
+          {.rank = call->rank,
+           .text = words,
+           .shown =
+               Shown{.file = call->call_site.file, .line = call->call_site.line, .words = words}});
       if (call->call_site.known()) {
         finding.locations.push_back(location(call->call_site, {call->rank}, words));
       }
     }
   }
   finding.summary = fmt::format("{}; NCCL could not connect them", fmt::join(sentences, "; "));
-  const std::size_t at = log->text.find(kNoFamily);
-  const std::size_t begin = log->text.rfind('\n', at) + 1;
-  finding.evidence.push_back({.rank = log->rank,
-                              .text = "log: " + base::printable(std::string_view(log->text).substr(
-                                                    begin, log->text.find('\n', at) - begin))});
   finding.fix =
       "Send on one side of each pair while the other receives (order by rank), or post both with "
       "batch_isend_irecv().";

@@ -149,7 +149,9 @@ void tell_left_in_circle(const graph::Examination& examination, const model::Ran
       fmt::format("; rank {} left `{}` ({}), rank {} is still in it{}", found->out->rank,
                   loop.header, line_of(loop.where), found->in->rank, steps);
   finding.locations.insert(finding.locations.begin(),
-                           location(loop.where, {}, "this loop has another length on each rank"));
+                           location(loop.where, {},
+                                    fmt::format("rank {} left this loop, rank {} did not",
+                                                found->out->rank, found->in->rank)));
   add_loop_outcome(examination.job,
                    {.loop = loop.where, .header = loop.header, .left = &out, .inside = &in},
                    finding);

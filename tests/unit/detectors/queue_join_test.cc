@@ -148,9 +148,10 @@ TEST(QueueJoin, AnItemThatAnotherProcessMayHaveIsNotLost) {
   JobBuilder builder = joined({next_item("<Queue at 0x7a>")},
                               "            self.pool.submit(answer, done=self.inbox.task_done)\n");
   EXPECT_EQ(asked(kKind, builder.build()).at(0).confidence, Confidence::kLikely);
-  builder.process({.rank = 1,
-                   .pid = 801,
-                   .threads = {{.stack = "native:sgemm@libopenblas.so | py:grade@/srv/pool.py:3"}}});
+  builder.process(
+      {.rank = 1,
+       .pid = 801,
+       .threads = {{.stack = "native:sgemm@libopenblas.so | py:grade@/srv/pool.py:3"}}});
   EXPECT_TRUE(nothing_likely(asked(kKind, builder.build())));
 }
 

@@ -168,7 +168,7 @@ TEST(StoreWait, AKeyThatIsDeletedMayHaveBeenThere) {
   const auto findings = told("delete_key(f'note/{n}')", {2});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_TRUE(findings[0].culprits.empty()) << "who is at fault is not known";
-  EXPECT_EQ(findings[0].waiting, model::all_ranks(job().ranks(4).build()));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1, 2, 3}));
   ASSERT_GE(findings[0].locations.size(), 3u);
   EXPECT_EQ(findings[0].locations[0].line, 6);
   EXPECT_EQ(findings[0].locations[1].line, 9);
