@@ -156,7 +156,7 @@ std::optional<Finding> joins_unmarked_queue(const graph::Examination& examinatio
                                            : "its readers wait here for an item"));
   if (found->skipped.known()) {
     finding.locations.push_back(
-        location(found->skipped, finding.culprits, "here a path goes on without task_done()"));
+        location(found->skipped, finding.culprits, "here a path continues without task_done()"));
   }
   finding.summary = fmt::format(
       "{} is in join() of a queue ({}) whose items were all taken; task_done() was not called for "

@@ -115,7 +115,7 @@ bool may_set_it_yet(const graph::Examination& examination, const model::RankSet&
 }
 
 /// The program sets and deletes the key, and most ranks have gone on: a rank that comes after the
-/// deletion waits for ever. Which rank is at fault is not known.
+/// deletion waits forever. Which rank is at fault is not known.
 std::optional<Finding> came_too_late(const graph::Examination& examination, const std::string& key,
                                      const model::RankSet& waiters, Confidence sure) {
   const auto set_at = key_setter(examination.job, key);

@@ -7,7 +7,7 @@
 namespace ddpdoctor::detectors {
 
 /// Of the waiting ranks, some have a WORLD_SIZE that counts only ranks that have not ended, and
-/// others expect more: whoever ended is not what they wait for, but the two sizes.
+/// others expect more: no rank is missing, the sizes differ.
 bool meet_with_two_sizes(const graph::Examination& examination, const model::RankSet& waiting,
                          const model::RankSet& ended);
 

@@ -15,7 +15,7 @@ struct UnmarkedItems {
   const model::Thread* joiner = nullptr;
   std::vector<const model::Thread*> readers = {};  // in get(), at least one
   model::CallSite read = {};                       // the user's line where the first of them reads
-  model::CallSite skipped = {};  // what goes on without task_done(); unknown if no line shows it
+  model::CallSite skipped = {};  // what continues without task_done(); unknown if no line shows it
   bool same_queue = false;       // memory shows one object; otherwise only the methods are known
 };
 

@@ -149,7 +149,7 @@ void tell_left_out_message(const graph::Examination& examination, const Standing
       location(message, round->made, fmt::format("{} made {} here", said(round->made), half)));
   finding.fix = fmt::format(
       "Call {} ({}) on every path, also when there is nothing to exchange: pass an empty message, "
-      "or tell the other side first.",
+      "or send a flag first.",
       half, line_of(message));
   const auto branch = choice(examination.job, *next, *round->message);
   if (!branch || branch->leads_to_ours) {

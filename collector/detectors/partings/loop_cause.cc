@@ -118,7 +118,7 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
   }
   if (!explanation.loop->way_out &&
       goes_equally_far(examination.job, parting, explanation.loop->where)) {
-    // Memory refutes it: whoever is outside made all iterations of this loop.
+    // Memory refutes it: the ranks outside made all iterations of this loop.
     if (turned) {
       explanation.turn();
     }

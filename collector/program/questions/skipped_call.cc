@@ -38,7 +38,7 @@ class Round {
     return {};
   }
 
-  /// Another way out of this point leads to the call before the start.
+  /// Another edge out of this point leads to the call before the start.
   [[nodiscard]] bool chooses(PointId at, PointId next) const {
     const auto& out = graph_.points()[at].out;
     return std::any_of(out.begin(), out.end(),

@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::program {
 
-/// The test (or `except`) on whose path the function comes back to `line` without a call of
+/// The test (or `except`) on whose path the function reaches `line` again without a call of
 /// `method`, in the function itself or in one that it calls. Nothing if each path has the call, or
 /// none.
 std::optional<int> comes_back_without(const SourceText& text, const Sources& sources, int line,
