@@ -194,7 +194,9 @@ bool got_over(const std::vector<Traceback>& all, const Sighting& sighting) {
 }
 
 Suspect suspect_of(const Sighting& sighting, bool harmless) {
-  const Confidence sure = sighting.place.known() ? Confidence::kCertain : Confidence::kLikely;
+  const Confidence sure = sighting.place.known() && !sighting.exception->ambiguous
+                              ? Confidence::kCertain
+                              : Confidence::kLikely;
   harmless = harmless || (sighting.exception->common && sighting.speaker != Speaker::kItself);
   return {.rank = sighting.rank,
           .place = sighting.place,

@@ -34,6 +34,7 @@ struct KnownException {
   bool passes = false;  // is retried: counts only if its program wrote nothing after it
   bool transient =
       false;  // ends by itself: counts only if the job did not go on, or was interrupted
+  bool ambiguous = false;  // calls of the program that do not match cause it, too: at most likely
 };
 
 std::span<const KnownException> known_exceptions();
