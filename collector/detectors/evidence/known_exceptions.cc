@@ -55,6 +55,9 @@ bool holds_path(std::string_view line, std::string_view path) {
 }
 
 bool matches(const KnownException& known, std::string_view line) {
+  if (!known.unless.empty() && line.find(known.unless) != std::string_view::npos) {
+    return false;
+  }
   if (line.find(known.pattern) == std::string_view::npos || known.also.empty()) {
     return line.find(known.pattern) != std::string_view::npos;
   }

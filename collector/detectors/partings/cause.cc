@@ -40,11 +40,6 @@ using graph::Disagreement;
 using graph::Examination;
 using graph::Standing;
 
-// A branch explains only the call to which it leads.
-bool explains(const Branch& branch, const Parting& parting) {
-  return branch.leads_to_ours ? parting.odd.calls() : parting.rest.calls();
-}
-
 bool asks_for_turn(const Explanation& one) {
   return one.parting.tie && one.branch && !one.branch->leads_to_ours;
 }
@@ -322,6 +317,9 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   if (parting.odd.activity() == Activity::kExited && explanation.cause != Cause::kUneven &&
       parting.odd.call == nullptr) {
     explanation.cause = Cause::kNone;
+  }
+  if (explanation.cause == Cause::kMissing && each_waits_for_the_other(examination, explanation)) {
+    explanation.cause = Cause::kDivergent;
   }
   return explanation;
 }
