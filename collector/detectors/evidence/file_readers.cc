@@ -32,7 +32,7 @@ struct Readers {
   std::vector<const model::Thread*> threads;
 };
 
-bool is_native(const model::Frame& frame) {
+bool of_native_code(const model::Frame& frame) {
   return frame.language == model::Language::kNative;
 }
 
@@ -50,13 +50,13 @@ bool reads_a_file(const model::Thread& thread) {
   constexpr std::array<std::string_view, 5> kOfFiles = {
       "_io_FileIO_", "_bufferedreader_", "_io__Buffered_", "basic_filebuf", "_IO_file_"};
   const auto& frames = thread.frames;
-  if (frames.empty() || !is_native(frames.front()) || thread.state == 'R') {
+  if (frames.empty() || !of_native_code(frames.front()) || thread.state == 'R') {
     return false;
   }
   if (is_one_of(frames.front().function, kPread)) {
     return true;
   }
-  const auto python = std::find_if_not(frames.begin(), frames.end(), is_native);
+  const auto python = std::find_if_not(frames.begin(), frames.end(), of_native_code);
   return is_one_of(frames.front().function, kRead) &&
          std::any_of(frames.begin(), python, [&](const model::Frame& frame) {
            return base::contains_any(frame.function, kOfFiles);
@@ -69,7 +69,7 @@ bool reads_a_pipe(const model::Thread& thread) {
       "multiprocessing/connection.py",  "subprocess.py", "asyncio/", "socket.py", "selectors.py",
       "torch/_inductor/compile_worker/"};
   return std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
-    return !is_native(frame) && base::contains_any(frame.file, kFiles);
+    return !of_native_code(frame) && base::contains_any(frame.file, kFiles);
   });
 }
 
