@@ -40,8 +40,8 @@ void tell_fork(const model::JobModel& job, const Explanation& explanation, Findi
   const bool whole = job.world_size == 2;
   finding.confidence = whole ? finding.confidence : Confidence::kPossible;
   finding.summary =
-      fmt::format("{} {} at {} in {} and {} at line {}: {}", said(early), is_or_are(early),
-                  line_of(first), named_function(first.function), said(late), second.line,
+      fmt::format("{} {} in {} ({}) and {} at line {}: {}", said(early), is_or_are(early),
+                  named_function(first.function), line_of(first), said(late), second.line,
                   whole ? "a loop ended earlier, or a condition differed; each waits for the other"
                         : "a loop may have ended earlier, or a condition differed");
   std::erase_if(finding.locations, [&](const Location& one) {

@@ -135,14 +135,12 @@ Finding finding_of_readers(const graph::Examination& examination, std::string_vi
     }
   }
   const bool many = all.size() > 1;
-  const bool once = model::previous(examination.job) == nullptr;
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   const model::CallSite site = model::call_site(*all.front().line);
   const std::string whose = whose_threads(finding.culprits, all);
   finding.summary = fmt::format(
-      "{} {} blocked in reads of files in {} threads ({}); the main {} for them{}", whose,
-      many ? "are" : "is", threads, place(site), many ? "threads wait" : "thread waits",
-      once ? "; one dump does not show whether the reads progress" : "");
+      "{} {} blocked in reads of files in {} threads ({}); the main {} for them", whose,
+      many ? "are" : "is", threads, place(site), many ? "threads wait" : "thread waits");
   finding.locations.push_back(
       location(site, finding.culprits, fmt::format("{} threads read files here", threads)));
   if (all.front().main.user.known()) {
@@ -156,6 +154,10 @@ Finding finding_of_readers(const graph::Examination& examination, std::string_vi
          .text = fmt::format("process {}: {} threads are in {}(), called at {}", one.process->pid,
                              one.threads.size(), one.threads.front()->frames.front().function,
                              line_of(site))});
+  }
+  if (model::previous(examination.job) == nullptr) {
+    finding.evidence.push_back(
+        {.rank = {}, .text = "one dump does not show whether the reads progress"});
   }
   finding.fix =
       "Read one of these files with `dd if=FILE of=/dev/null bs=16M` on that node: it shows "
