@@ -26,7 +26,7 @@ namespace {
 
 // Without sources, the function that both sides are in shows where they differ: a loop that ended
 // earlier on one side, or a branch.
-void tell_fork(const Explanation& explanation, Finding& finding) {
+void tell_fork(const model::JobModel& job, const Explanation& explanation, Finding& finding) {
   const Fork& fork = *explanation.fork;
   const Parting& parting = explanation.parting;
   const bool odd_is_first = fork.ours.line < fork.theirs.line;
@@ -36,11 +36,14 @@ void tell_fork(const Explanation& explanation, Finding& finding) {
   const model::RankSet& late = odd_is_first ? parting.rest.ranks : parting.odd.ranks;
   finding.culprits = {};  // two ranks, each in a call that the other has not made
   finding.waiting = early.united(late);
-  finding.summary = fmt::format(
-      "{} {} at {} in {} and {} at line {}: a loop ended earlier, or a condition differed; each "
-      "waits for the other",
-      said(early), is_or_are(early), line_of(first), named_function(first.function), said(late),
-      second.line);
+  // A part of a larger job's log may name two ranks only: then others may hold them up.
+  const bool whole = job.world_size == 2;
+  finding.confidence = whole ? finding.confidence : Confidence::kPossible;
+  finding.summary =
+      fmt::format("{} {} in {} ({}) and {} at line {}: {}", said(early), is_or_are(early),
+                  named_function(first.function), line_of(first), said(late), second.line,
+                  whole ? "a loop ended earlier, or a condition differed; each waits for the other"
+                        : "a loop may have ended earlier, or a condition differed");
   std::erase_if(finding.locations, [&](const Location& one) {
     return (one.file == first.file && one.line == first.line) ||
            (one.file == second.file && one.line == second.line);
@@ -73,7 +76,7 @@ void tell_calls(const graph::Examination& examination, const Explanation& explan
       "Print the conditions before these two lines (training mode, a loss, a flag) on both ranks; "
       "all_reduce or broadcast the one that differs.";
   if (each_waits_for_the_other(examination, explanation)) {
-    tell_fork(explanation, finding);
+    tell_fork(examination.job, explanation, finding);
   }
 }
 

@@ -32,7 +32,7 @@ struct Readers {
   std::vector<const model::Thread*> threads;
 };
 
-bool is_native(const model::Frame& frame) {
+bool of_native_code(const model::Frame& frame) {
   return frame.language == model::Language::kNative;
 }
 
@@ -50,13 +50,13 @@ bool reads_a_file(const model::Thread& thread) {
   constexpr std::array<std::string_view, 5> kOfFiles = {
       "_io_FileIO_", "_bufferedreader_", "_io__Buffered_", "basic_filebuf", "_IO_file_"};
   const auto& frames = thread.frames;
-  if (frames.empty() || !is_native(frames.front()) || thread.state == 'R') {
+  if (frames.empty() || !of_native_code(frames.front()) || thread.state == 'R') {
     return false;
   }
   if (is_one_of(frames.front().function, kPread)) {
     return true;
   }
-  const auto python = std::find_if_not(frames.begin(), frames.end(), is_native);
+  const auto python = std::find_if_not(frames.begin(), frames.end(), of_native_code);
   return is_one_of(frames.front().function, kRead) &&
          std::any_of(frames.begin(), python, [&](const model::Frame& frame) {
            return base::contains_any(frame.function, kOfFiles);
@@ -69,7 +69,7 @@ bool reads_a_pipe(const model::Thread& thread) {
       "multiprocessing/connection.py",  "subprocess.py", "asyncio/", "socket.py", "selectors.py",
       "torch/_inductor/compile_worker/"};
   return std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
-    return !is_native(frame) && base::contains_any(frame.file, kFiles);
+    return !of_native_code(frame) && base::contains_any(frame.file, kFiles);
   });
 }
 
@@ -135,14 +135,12 @@ Finding finding_of_readers(const graph::Examination& examination, std::string_vi
     }
   }
   const bool many = all.size() > 1;
-  const bool once = model::previous(examination.job) == nullptr;
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   const model::CallSite site = model::call_site(*all.front().line);
   const std::string whose = whose_threads(finding.culprits, all);
   finding.summary = fmt::format(
-      "{} {} blocked in reads of files in {} threads ({}); the main {} for them{}", whose,
-      many ? "are" : "is", threads, place(site), many ? "threads wait" : "thread waits",
-      once ? "; one dump does not show whether the reads progress" : "");
+      "{} {} blocked in reads of files in {} threads ({}); the main {} for them", whose,
+      many ? "are" : "is", threads, place(site), many ? "threads wait" : "thread waits");
   finding.locations.push_back(
       location(site, finding.culprits, fmt::format("{} threads read files here", threads)));
   if (all.front().main.user.known()) {
@@ -156,6 +154,10 @@ Finding finding_of_readers(const graph::Examination& examination, std::string_vi
          .text = fmt::format("process {}: {} threads are in {}(), called at {}", one.process->pid,
                              one.threads.size(), one.threads.front()->frames.front().function,
                              line_of(site))});
+  }
+  if (model::previous(examination.job) == nullptr) {
+    finding.evidence.push_back(
+        {.rank = {}, .text = "one dump does not show whether the reads progress"});
   }
   finding.fix =
       "Read one of these files with `dd if=FILE of=/dev/null bs=16M` on that node: it shows "

@@ -60,8 +60,10 @@ void tell_waiting_aborts(const graph::Examination& examination, Finding& finding
     return;
   }
   const WaitingAbort& first = aborts.front();
-  finding.summary += fmt::format("; {} ({}) waits for it, too, and cannot end it", first.function,
-                                 thread_name(*first.thread));
+  finding.summary =
+      fmt::format("{}; {} ({}) waits for the same work and cannot end it",
+                  ranks_do(finding.waiting, "is waiting for its GPU", "are waiting for their GPUs"),
+                  first.function, thread_name(*first.thread));
   for (std::size_t i = 0; i < std::min(aborts.size(), kMostTold); ++i) {
     const WaitingAbort& one = aborts[i];
     finding.evidence.push_back(

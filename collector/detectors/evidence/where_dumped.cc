@@ -58,7 +58,7 @@ struct Group {
   const Place* first = nullptr;
   const model::Frame* inside = nullptr;  // the innermost Python frame of each
   model::RankSet ranks;
-  std::vector<pid_t> others;  // processes that are no ranks
+  std::vector<pid_t> others;  // processes without a rank
 
   [[nodiscard]] bool one() const {
     return ranks.size() + others.size() == 1;

@@ -318,9 +318,7 @@ Explanation explain(const Examination& examination, const Parting& parting) {
       parting.odd.call == nullptr) {
     explanation.cause = Cause::kNone;
   }
-  if (explanation.cause == Cause::kMissing && each_waits_for_the_other(examination, explanation)) {
-    explanation.cause = Cause::kDivergent;
-  }
+  doubt_unknown_peers(examination, explanation);
   return explanation;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/partings/two_groups.h"
 
-#include "collector/detectors/partings/side_questions.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/device_waits.h"
 #include "collector/model/questions.h"
@@ -25,6 +24,18 @@ bool group_is_guessed(const graph::Examination& examination, const Standing* sta
   }
   const auto call = graph::call_in_frames(examination.job, standing->thread->frames);
   return !call || call->group.empty();
+}
+
+/// The odd rank, one of the only two that are known, waits in another group in which it alone was
+/// seen; a log made the list of its members.
+bool has_unknown_peers(const graph::Examination& examination, const Parting& parting) {
+  const Standing* odd = parting.odd.standing;
+  const graph::GroupView* view = odd != nullptr && odd->call && odd->process == nullptr
+                                     ? examination.group(odd->call->group)
+                                     : nullptr;
+  return parting.recorded && parting.odd.calls() && view != nullptr &&
+         view->group.id != parting.group && view->group.ranks.size() == 1 &&
+         model::all_ranks(examination.job).size() == 2;
 }
 
 }  // namespace
@@ -64,12 +75,17 @@ bool groups_are_guessed(const graph::Examination& examination, const Parting& pa
 
 bool each_waits_for_the_other(const graph::Examination& examination,
                               const Explanation& explanation) {
-  const Parting& parting = explanation.parting;
-  const Standing* odd = parting.odd.standing;
-  return parting.recorded && parting.tie && explanation.fork && parting.odd.calls() &&
-         parting.rest.calls() && odd != nullptr && odd->call && odd->call->group != parting.group &&
-         model::all_ranks(examination.job).size() == 2 &&
-         has_one_known_member(examination, odd->call->group);
+  return explanation.fork && explanation.parting.tie && explanation.parting.rest.calls() &&
+         has_unknown_peers(examination, explanation.parting);
+}
+
+void doubt_unknown_peers(const graph::Examination& examination, Explanation& explanation) {
+  const bool plain = explanation.cause == Cause::kMissing || explanation.cause == Cause::kExtra ||
+                     explanation.cause == Cause::kSharded;
+  if (plain && has_unknown_peers(examination, explanation.parting)) {
+    explanation.cause =
+        each_waits_for_the_other(examination, explanation) ? Cause::kDivergent : Cause::kNone;
+  }
 }
 
 bool explains(const Branch& branch, const Parting& parting) {

@@ -16,11 +16,14 @@ bool on_two_backends(const graph::Examination& examination, model::Rank one, mod
 /// device is in another call than its peers without any error.
 bool groups_are_guessed(const graph::Examination& examination, const Parting& parting);
 
-/// In a job of two ranks, the odd one waits in a group that has no other member than the other
-/// rank: neither is missing, and the two lines of the function that both are in show where they
-/// differ.
+/// Of a job only two ranks are known, and the odd one waits in a group in which it alone was seen:
+/// the other rank is its peer, or ranks are that no text names. The lines at which a function that
+/// both are in has them show where they differ.
 bool each_waits_for_the_other(const graph::Examination& examination,
                               const Explanation& explanation);
+
+/// Then the odd rank is not accused of being missing: they differ, or nothing is known.
+void doubt_unknown_peers(const graph::Examination& examination, Explanation& explanation);
 
 /// A branch explains only the call to which it leads.
 bool explains(const Branch& branch, const Parting& parting);

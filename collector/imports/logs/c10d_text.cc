@@ -27,7 +27,7 @@ using model::Rank;
 
 constexpr std::size_t kMostCalls = 200'000;  // of one log
 constexpr std::size_t kMostRunning = 64;     // newest calls kept per rank
-constexpr std::size_t kMostFrames = 128;     // the user's, around one call
+constexpr std::size_t kMostTraced = 128;     // the user's, around one call
 
 /// "[PG ID 2 PG GUID 0(default_pg) Rank 3]", "[PG 0 Rank 0]", "[Rank 3]". In groups other than the
 /// world, ranks count from 0 again.
@@ -183,7 +183,7 @@ void read_trace(std::string_view line, std::optional<Rank> whose, Reading& readi
   }
   ++trace->second.next;
   CollectiveCall& call = reading.timeouts[trace->second.timeout];
-  if (model::is_user_file(frame->site.file) && call.callers.size() < kMostFrames) {
+  if (model::is_user_file(frame->site.file) && call.callers.size() < kMostTraced) {
     call.call_site = call.callers.empty() ? frame->site : call.call_site;
     call.callers.push_back(std::move(frame->site));
   }

@@ -6,7 +6,7 @@
 
 namespace ddpdoctor::imports {
 
-/// A program that started the ranks as workers of an MPI pool is no rank itself.
+/// Takes the rank from a program that only started the ranks, as workers of an MPI pool.
 void set_clients_apart(model::JobModel& job);
 
 /// Numbers processes in the order in which a launcher starts its ranks: by a process table that
