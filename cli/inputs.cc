@@ -83,10 +83,11 @@ const InputFormat* format_of(std::string_view head, const std::string& path) {
   return format;
 }
 
-/// A text with an error message is the output of a program, whatever its name.
+/// A text with an error message, or with a command, is the output of a program, whatever its name.
 const InputFormat* plain_log(const std::string& head, const std::string& path) {
   const auto tail = head.size() == kHead ? read_tail(path) : base::Result<std::string>(head);
-  const bool tells = imports::tells_of_trouble(head) || (tail && imports::tells_of_trouble(*tail));
+  const bool tells = imports::tells_of_trouble(head) || imports::is_terminal_copy(head) ||
+                     (tail && imports::tells_of_trouble(*tail));
   return tells ? &input_formats().back() : nullptr;
 }
 

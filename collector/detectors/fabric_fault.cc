@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,7 +19,9 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/kernel_waits.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/two_ends.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -51,6 +54,12 @@ Sort sort_of(const model::Fact& fact) {
     return fact.number("status") == kFlushedStatus ? Sort::kFlushed : Sort::kTransfer;
   }
   return Sort::kNone;
+}
+
+/// The adapter refused memory of its own side: no peer that exited causes it.
+bool is_local(const model::Fact& fact) {
+  constexpr double kProtectionStatus = 4;
+  return fact.number("status") == kProtectionStatus;
 }
 
 /// "mlx5_3 port 1 on node7"; unknown parts are omitted.
@@ -158,11 +167,15 @@ std::string what_happened(const model::JobModel& job, const model::Fact& fact,
   }
   const std::string peer = fact.text("peer") ? address(*fact.text("peer")) : std::string();
   const auto status = fact.number("status");
-  std::string text =
-      fmt::format("transfers of {}{} failed{}", device, peer.empty() ? "" : " with " + peer,
-                  status == 12   ? " after all retries"
-                  : status == 13 ? " because the receiver was not ready"
-                                 : "");
+  const auto ends = both_ends(job, transfers);
+  const std::string common = !ends && transfers.size() > 1 ? common_end(transfers) : std::string();
+  const std::string whose = ends           ? "between " + ends->text()
+                            : peer.empty() ? "of " + device
+                                           : fmt::format("of {} with {}", device, peer);
+  std::string text = fmt::format("transfers {} failed{}", whose,
+                                 status == 12   ? " after all retries"
+                                 : status == 13 ? " because the receiver was not ready"
+                                                : "");
   if (status) {
     const auto vendor = fact.number("vendor_error");
     text +=
@@ -170,11 +183,15 @@ std::string what_happened(const model::JobModel& job, const model::Fact& fact,
                     vendor ? fmt::format(", vendor error {}", static_cast<std::int64_t>(*vendor))
                            : std::string());
   }
-  const std::string common = transfers.size() > 1 ? common_end(transfers) : std::string();
   return common.empty() ? text : text + "; all failed transfers have one end at " + common;
 }
 
 std::string fix_for(const model::Fact& fact) {
+  if (sort_of(fact) == Sort::kTransfer && is_local(fact)) {
+    return "Set NCCL_NET_GDR_LEVEL=LOC to run without GPUDirect RDMA. If the job then runs, "
+           "disable "
+           "ACS and the IOMMU on these machines and check nvidia-peermem.";
+  }
   const std::string device = fact.text("device").value_or("");
   const std::string host = fact.text("host").value_or("");
   const std::string where = host.empty() ? "that node" : host;
@@ -261,7 +278,8 @@ Confidence confidence_in(const graph::Examination& examination, const model::Fac
       sort == Sort::kFlushed || (sort == Sort::kSwitch && !worst.flag("fatal").value_or(false));
   const bool of_other_device = sort == Sort::kIommu && !worst.flag("gpu_driver").value_or(false) &&
                                !copies_between_gpus(examination.job);
-  const bool of_a_peer = sort == Sort::kTransfer && somebody_is_gone(examination);
+  const bool of_a_peer =
+      sort == Sort::kTransfer && !is_local(worst) && somebody_is_gone(examination);
   // A flap that NCCL did not notice, or a port that it does not use.
   const bool unnoticed =
       !sources.contains("nccl") && (came_back(examination.job, worst) || ranks_parted(examination));
@@ -274,7 +292,11 @@ Confidence confidence_in(const graph::Examination& examination, const model::Fac
 
 /// Messages of NCCL and CUDA about NVLink: the rank that prints them is not at fault.
 Findings told_by_libraries(const graph::Examination& examination) {
-  return without_culprits(findings_from_text(examination, kKind));
+  Findings findings = without_culprits(findings_from_text(examination, kKind));
+  if (auto nvls = findings.empty() ? failed_in_nvls(examination.job, kKind) : std::nullopt) {
+    findings.push_back(std::move(*nvls));
+  }
+  return findings;
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -316,7 +338,10 @@ Findings detect(const graph::Examination& examination) {
     finding.summary +=
         fmt::format("; {} {} waiting for data", said(finding.waiting), is_or_are(finding.waiting));
   }
-  finding.fix = fix_for(worst);
+  const auto ends = sort_of(worst) == Sort::kTransfer && !is_local(worst)
+                        ? both_ends(examination.job, transfers)
+                        : std::nullopt;
+  finding.fix = ends ? ends->fix() : fix_for(worst);
   add_details(transfers.empty() ? worst : *transfers.front(), finding);
   add_details(worst, finding);
   add_lines(events, finding);
@@ -337,7 +362,8 @@ Why: a cable, a port, an adapter or a switch lost packets until the retries were
 reconnect: one flap is enough.
 
 How ddpdoctor knows: the lines of NCCL's transports and of the kernel's drivers name the adapter, the port and both addresses. Both
-sources together are certain; one alone is likely. A failed transfer is only possible if a rank has exited, because that breaks its
+sources together are certain; one alone is likely. If both machines of a job report failed transfers, the link between them is
+named. A CUDA call that fails in NCCL's setup of NVLink SHARP (nvls.cc) is likely. A failed transfer is only possible if a rank has exited, because that breaks its
 connections, too. Also only possible: flushed requests (status 5), switch errors that are not fatal, and a port that only the kernel
 reports if the port is up again or the ranks are in different calls. Events older than the job are ignored. An IOMMU that refuses
 memory accesses of a device ("DMAR: [DMA Write] Request device") is likely if NCCL copies between GPUs directly (P2P).

@@ -12,6 +12,8 @@
 #include "collector/detectors/evidence/late_to_rendezvous.h"
 #include "collector/detectors/evidence/port_holder.h"
 #include "collector/detectors/evidence/rendezvous_failures.h"
+#include "collector/detectors/evidence/ssh_failures.h"
+#include "collector/detectors/evidence/store_address.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_addresses.h"
 #include "collector/detectors/evidence/tracebacks.h"
@@ -213,6 +215,45 @@ std::optional<std::string> line_of_unknown_name(const model::JobModel& job) {
   return std::nullopt;
 }
 
+/// torch's clients warn of a name and try again until their timeout.
+bool only_warns_of_name(const Finding& finding) {
+  return std::all_of(finding.evidence.begin(), finding.evidence.end(), [](const Evidence& one) {
+    return one.text.find(" cannot be retrieved (gai error: ") != std::string::npos;
+  });
+}
+
+bool says_port_in_use(const Finding& finding) {
+  return finding.summary.find("could not bind the port") != std::string::npos;
+}
+
+/// Other processes cannot connect because of it.
+void keep_port_in_use(Findings& findings) {
+  const bool sure = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return says_port_in_use(finding) && finding.confidence != Confidence::kPossible;
+  });
+  if (sure) {
+    std::erase_if(findings, [](const Finding& finding) { return !says_port_in_use(finding); });
+  }
+}
+
+/// The rendezvous was complete without that port: NCCL starts after it. A launcher that was started
+/// twice on one node finds the port in use and joins as a client.
+void doubt_what_nccl_passed(const model::JobModel& job, Findings& findings) {
+  const bool raised = std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+    return log.text.find("Error: The server socket has failed to listen") != std::string::npos ||
+           log.text.find("Error: Address already in use") != std::string::npos;
+  });
+  const bool passed = std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+    const std::size_t last = log.text.rfind("ddress already in use");
+    return last != std::string::npos && log.text.find(" NCCL ", last) != std::string::npos;
+  });
+  for (Finding& finding : findings) {
+    if (passed && !raised && says_port_in_use(finding)) {
+      finding.confidence = Confidence::kPossible;
+    }
+  }
+}
+
 /// What the logs say. A rank that was given a different address than the others is of
 /// environment-differs. If a name was not found, no port and no firewall is at fault.
 Findings from_logs(const graph::Examination& examination) {
@@ -221,7 +262,13 @@ Findings from_logs(const graph::Examination& examination) {
   }
   Findings findings = findings_from_text(examination, kKind);
   findings = findings.empty() ? failed_at_store(examination) : std::move(findings);
-  const auto cause = findings.empty() ? std::nullopt : line_of_unknown_name(examination.job);
+  if (findings.empty()) {
+    return {};
+  }
+  keep_port_in_use(findings);
+  doubt_what_nccl_passed(examination.job, findings);
+  const auto cause = line_of_unknown_name(examination.job);
+  const StoreAddress store = unreachable_store(examination.job);
   for (Finding& finding : findings) {
     bool unknown = std::any_of(finding.evidence.begin(), finding.evidence.end(),
                                [](const Evidence& one) { return says_name_unknown(one.text); });
@@ -229,14 +276,23 @@ Findings from_logs(const graph::Examination& examination) {
       finding.evidence.push_back({.rank = {}, .text = "log: " + *cause});
       unknown = true;
     }
+    if (!cause && !store.brackets && examination.standings.empty() && only_warns_of_name(finding)) {
+      finding.confidence = Confidence::kPossible;  // the host may still be starting
+    }
     const std::size_t verb = unknown ? finding.summary.find("cannot reach") : std::string::npos;
     if (verb != std::string::npos) {
       finding.summary.replace(verb, std::string_view("cannot reach the rendezvous").size(),
                               "cannot resolve the host name of the rendezvous");
+      finding.summary += store.text.empty() ? "" : ": " + store.text;
       finding.fix =
-          "Start the host or pod that MASTER_ADDR names first, and check that `getent hosts "
-          "$MASTER_ADDR` finds it on this node.";
+          store.brackets
+              ? "Pass the address in MASTER_ADDR without its brackets: they belong to URLs, and "
+                "torch looks them up as a part of the name."
+              : "Start the host or pod that MASTER_ADDR names first, and check that `getent hosts "
+                "$MASTER_ADDR` finds it on this node.";
     }
+    tell_store(store, finding);
+    tell_why_ssh_failed(examination.job, finding);
   }
   return findings;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same group and sequence number, two different operations: neither can complete.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/inside_mpi.h"
+#include "collector/detectors/evidence/stalled_tensors.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/parting_finding.h"
@@ -85,6 +88,12 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
 }
 
 Findings detect(const graph::Examination& examination) {
+  if (auto finding = different_tensors(examination.job, "mismatched-op")) {
+    return {std::move(*finding)};
+  }
+  if (auto finding = parted_inside_mpi(examination, "mismatched-op")) {
+    return {std::move(*finding)};
+  }
   return findings_with(examination, Cause::kMismatchedOp, "mismatched-op",
                        [&](const Explanation& explanation, Finding& finding) {
                          tell(examination, explanation, finding);
@@ -100,7 +109,8 @@ another is an all_reduce. They wait for each other's messages and receive the wr
 How ddpdoctor knows: from the recorded calls (same group, same sequence number, different operation), from the stacks, or from both.
 No timeout is needed: the call is wrong as soon as it is entered. If two operations were called by the same number of ranks each,
 ddpdoctor accuses the ranks that made a call which no rank made before, provided that the others continued as in earlier steps;
-otherwise it accuses no rank.
+otherwise it accuses no rank. Horovod pairs tensors by their names: from its warning, if each side submitted tensors that the other
+side did not submit. Native stacks of ranks in one call of MPI show it if they took different paths inside MPI (possible).
 
 Fix: call one operation at one point of the program.
 

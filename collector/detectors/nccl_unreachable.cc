@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,7 @@
 #include "collector/detectors/evidence/gloo_address.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/mpi_network.h"
+#include "collector/detectors/evidence/nccl_bootstrap.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/wording.h"
 
@@ -99,6 +101,9 @@ Findings detect(const graph::Examination& examination) {
   for (Finding& finding : unreachable_in_mpi(examination, kKind)) {
     findings.push_back(std::move(finding));
   }
+  if (auto bootstrap = findings.empty() ? stuck_in_bootstrap(examination, kKind) : std::nullopt) {
+    findings.push_back(std::move(*bootstrap));
+  }
   if (const auto gloo = gloo_loopback(examination.job)) {
     findings.push_back(of_gloo(*gloo));
   }
@@ -121,7 +126,8 @@ bridge, a link-local address), or a firewall drops NCCL's ports. Connections to 
 the address to which the host's own name resolves; if that is 127.0.0.1 or 127.0.1.1, other hosts cannot connect.
 
 How ddpdoctor knows: from the messages of NCCL's socket and bootstrap code, and the interfaces that its INFO lines name: the loopback,
-or one address on two hosts, reaches no other host. gloo's messages count only if the job has several hosts. Of MPI, an address of a
+or one address on two hosts, reaches no other host. gloo's messages count only if the job has several hosts. In native stacks, some
+ranks are in connect() and others in accept() of NCCL's bootstrap (possible). Of MPI, an address of a
 bridge (docker0) or a missing route is likely; an ended process refuses connections as well.
 
 Fix: name an interface that every node has and that reaches the other nodes.

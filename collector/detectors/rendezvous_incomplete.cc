@@ -3,8 +3,10 @@
 // did wait in the store for the rest. A node was not started, a rank died before the rendezvous, or
 // WORLD_SIZE is too large.
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,6 +16,7 @@
 #include "collector/detectors/evidence/polls_outside_rendezvous.h"
 #include "collector/detectors/evidence/port_holder.h"
 #include "collector/detectors/evidence/rendezvous_places.h"
+#include "collector/detectors/evidence/singletons.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_rendezvous.h"
 #include "collector/detectors/evidence/vanished.h"
@@ -90,6 +93,10 @@ Findings detect(const graph::Examination& examination) {
       !nodes.empty() && examination.standings.empty()) {
     return nodes;
   }
+  if (auto alone = examination.standings.empty() ? singletons(examination.job, kKind)
+                                                 : std::optional<Finding>()) {
+    return {std::move(*alone)};
+  }
   const model::RankSet arrived = ranks_in(examination, kRendezvous);
   const model::RankSet absent = ranks_in(examination, kAbsent).minus(who_died(examination));
   const auto still = stuck(examination);
@@ -152,7 +159,8 @@ Or more ranks joined than WORLD_SIZE counts, because a different job uses the sa
 
 How ddpdoctor knows: some ranks of the world size have no process, others are in the rendezvous, and no call has completed. Before
 torchrun has started ranks: torchrun itself waits for other nodes (--nnodes), or its agents got different --rdzv-id or endpoints. Or
-init_process_group got different addresses or files. In logs, it compares the number of joined ranks with the world size.
+init_process_group got different addresses or files. In logs, it compares the number of joined ranks with the world size; or MPI says that it found no server of its launcher, or several
+processes of one command print that they are rank 0 of 1: each is alone.
 
 Fix:
     - torchrun --nnodes 2 train.py

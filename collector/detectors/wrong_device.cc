@@ -6,6 +6,7 @@
 #include <charconv>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/recorded_place.h"
+#include "collector/detectors/evidence/shared_gpus.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
@@ -235,11 +237,19 @@ Findings detect(const graph::Examination& examination) {
     findings.push_back(std::move(finding));
   }
   Findings texts = findings_from_text(examination, kKind);
-  std::erase_if(texts, [&findings](const Finding& text) {
-    return std::any_of(findings.begin(), findings.end(), [&text](const Finding& known) {
-      return text.culprits.minus(known.culprits).empty();
-    });
+  auto shared = shared_gpus(examination, kKind, kFix);
+  std::erase_if(texts, [&findings, &shared](const Finding& text) {
+    const bool of_nccl =
+        std::all_of(text.evidence.begin(), text.evidence.end(),
+                    [](const Evidence& one) { return base::contains(one.text, kDuplicateGpu); });
+    return (shared && of_nccl) ||
+           std::any_of(findings.begin(), findings.end(), [&text](const Finding& known) {
+             return text.culprits.minus(known.culprits).empty();
+           });
   });
+  if (shared) {
+    findings.push_back(std::move(*shared));
+  }
   std::move(texts.begin(), texts.end(), std::back_inserter(findings));
   return findings;
 }
@@ -256,7 +266,8 @@ that hangs.
 
 Why: without set_device a rank's first CUDA call, and collectives without tensors, go to GPU 0.
 
-How ddpdoctor knows: from the CUDA contexts of the ranks, or from torch's warning. Under ddpdoctor run: a rank initialised CUDA only
+How ddpdoctor knows: from the CUDA contexts of the ranks, from torch's warning, or from NCCL's "Duplicate GPU detected", which names
+both ranks. If several GPUs are shared, more processes than GPUs were started. Under ddpdoctor run: a rank initialised CUDA only
 on the GPU of another rank, while the GPU of its own local rank exists and is unused.
 
 Fix:

@@ -167,13 +167,15 @@ std::optional<int> take_rank_word(std::string_view& text) {
   return std::nullopt;
 }
 
-/// "[1,3]<stderr>:" of Open MPI: job number and rank.
+/// "[1,3]<stderr>:" of Open MPI: job number and rank; "[3]<stderr>:" of horovodrun.
 std::optional<int> take_mpi_tag(std::string_view& text) {
   std::string_view rest = text;
-  if (!take(rest, '[') || !take_number(rest) || !take(rest, ',')) {
+  auto rank = take(rest, '[') ? take_number(rest) : std::nullopt;
+  if (rank && take(rest, ',')) {
+    rank = take_number(rest);
+  } else if (!rest.starts_with("]<stderr>:") && !rest.starts_with("]<stdout>:")) {
     return std::nullopt;
   }
-  const auto rank = take_number(rest);
   if (!rank || *rank >= kMaxWorldSize || !take(rest, ']') || !take(rest, '<')) {
     return std::nullopt;
   }

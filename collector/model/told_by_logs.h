@@ -15,4 +15,8 @@ inline constexpr std::string_view kOfInterrupt = "an interrupt's last traceback"
 /// The fact with the number of calls that only a log shows.
 inline constexpr std::string_view kCallsOfLog = "calls-of-log";
 
+/// The fact with the names of tensors that a rank submitted and other ranks did not ("submitted"),
+/// and the reverse ("lacking"): Horovod warns of both at once.
+inline constexpr std::string_view kStalledTensors = "stalled-tensors";
+
 }  // namespace ddpdoctor::model

@@ -145,7 +145,69 @@ std::optional<int> id_after(std::string_view text) {
              : std::nullopt;
 }
 
+/// "--rdzv_endpoint=10.0.0.1", "rdzv_endpoint    : node1:29400": also without a port.
+std::string endpoint_as_written(std::string_view line) {
+  const std::string lower = folded(line);
+  const std::size_t at = lower.find("rdzv_endpoint");
+  std::string_view rest = line.substr(at == lower.npos ? line.size() : at + 13);
+  const std::size_t begin = rest.find_first_not_of("'\"=: \t");
+  if (begin == rest.npos || begin == 0) {
+    return {};
+  }
+  rest.remove_prefix(begin);
+  const std::string_view host = host_at(rest);
+  const std::string_view port = rest.substr(host.size()).starts_with(':')
+                                    ? port_at(rest.substr(host.size() + 1))
+                                    : rest.substr(0, 0);
+  return host.empty() || host.starts_with("None") ? std::string()
+         : port.empty()                           ? std::string(host)
+                                                  : fmt::format("{}:{}", host, port);
+}
+
+/// "(10.0.0.1, 29501)" of torch's messages about a store: "of (…", "to (…", "on (…".
+std::string address_in_parentheses(std::string_view line) {
+  const std::size_t open = line.find(" (");
+  const std::size_t comma = open == line.npos ? open : line.find(", ", open);
+  if (comma == line.npos) {
+    return {};
+  }
+  const std::string_view host = line.substr(open + 2, comma - open - 2);
+  const std::string_view port = port_at(line.substr(comma + 2));
+  const bool plain =
+      !host.empty() && host.size() <= kLongestHostName && host.find(' ') == host.npos;
+  const bool v6 = host.find(':') != host.npos && !host.starts_with('[');
+  return !plain || port.empty() ? std::string()
+         : v6                   ? fmt::format("[{}]:{}", host, port)
+                                : fmt::format("{}:{}", host, port);
+}
+
 }  // namespace
+
+std::string store_address(std::string_view line) {
+  constexpr std::array<std::string_view, 6> kBefore = {
+      "network address of",   "network addresses of", "trying to connect to",
+      "failed to connect to", "No socket on",         "initialized to connect to"};
+  line = line.substr(0, kLongestSearched);
+  for (const std::string_view words : kBefore) {
+    const std::size_t at = line.find(words);
+    const std::string_view rest = line.substr(at == line.npos ? line.size() : at + words.size());
+    if (std::string found = rest.starts_with(" (") ? address_in_parentheses(rest) : std::string();
+        !found.empty()) {
+      return found;
+    }
+    if (rest.starts_with(" [")) {  // "[node1]:29500"
+      const std::size_t close = rest.find("]:");
+      const std::string_view port =
+          close == rest.npos ? std::string_view() : port_at(rest.substr(close + 2));
+      const std::string_view host = rest.substr(2, close == rest.npos ? 0 : close - 2);
+      if (!port.empty() && !host.empty() && host.size() <= kLongestHostName) {
+        return host.find(':') == host.npos ? fmt::format("{}:{}", host, port)
+                                           : fmt::format("[{}]:{}", host, port);
+      }
+    }
+  }
+  return endpoint_as_written(line);
+}
 
 std::vector<ShownAddress> addresses_in(std::string_view line) {
   line = line.substr(0, kLongestSearched);
@@ -154,6 +216,25 @@ std::vector<ShownAddress> addresses_in(std::string_view line) {
     out.push_back(std::move(*port));
   }
   return out;
+}
+
+int number_of_nodes(std::string_view line) {
+  // Not "num_nodes", which data sets of graphs print.
+  constexpr std::array<std::string_view, 5> kWords = {"nnodes", "min_nodes", "num_machines",
+                                                      "NNODES", "group_world_size"};
+  int most = 0;
+  for (const std::string_view word : kWords) {
+    const std::size_t at = line.find(word);
+    std::string_view rest = line.substr(at == line.npos ? line.size() : at + word.size());
+    const std::size_t begin = std::min(rest.find_first_not_of("'\"=: "), rest.size());
+    rest.remove_prefix(begin);
+    int number = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    if (error == std::errc() && begin > 0 && number < model::kMaxWorldSize) {
+      most = std::max(most, number);
+    }
+  }
+  return most;
 }
 
 std::optional<int> number_of_node(std::string_view line) {

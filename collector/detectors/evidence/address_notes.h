@@ -20,6 +20,14 @@ struct ShownAddress {
 
 std::vector<ShownAddress> addresses_in(std::string_view line);
 
+/// The address of the store that a message of torch's clients, or a setting of torchrun, names:
+/// "10.0.0.1:29400", "node1" (without a port), "[fe80::1]:29400"; empty if the line names none.
+std::string store_address(std::string_view line);
+
+/// The number behind "--nnodes=", "nnodes: ", "min_nodes        : ", "group_world_size=" (of
+/// torchrun's agents); 0 if there is none.
+int number_of_nodes(std::string_view line);
+
 /// "--node_rank=1", "machine_rank: 1".
 std::optional<int> number_of_node(std::string_view line);
 

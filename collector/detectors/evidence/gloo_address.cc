@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/address_notes.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/written_after.h"
@@ -47,27 +48,6 @@ bool mesh_failed(std::string_view line) {
   return line.find("Gloo connectFullMesh failed with ") != line.npos;
 }
 
-/// The number behind "--nnodes=", "nnodes: ", "min_nodes        : ", "group_world_size=" (of
-/// torchrun's agents).
-int nodes_in(std::string_view line) {
-  // Not "num_nodes", which data sets of graphs print.
-  constexpr std::array<std::string_view, 5> kWords = {"nnodes", "min_nodes", "num_machines",
-                                                      "NNODES", "group_world_size"};
-  int most = 0;
-  for (const std::string_view word : kWords) {
-    const std::size_t at = line.find(word);
-    std::string_view rest = line.substr(at == line.npos ? line.size() : at + word.size());
-    const std::size_t begin = std::min(rest.find_first_not_of("'\"=: "), rest.size());
-    rest.remove_prefix(begin);
-    int number = 0;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    if (error == std::errc() && begin > 0 && number < model::kMaxWorldSize) {
-      most = std::max(most, number);
-    }
-  }
-  return most;
-}
-
 /// "(RayTrainWorker pid=7, ip=10.0.0.3)": Ray names the host of an actor on a different host.
 std::string_view host_of_actor(std::string_view line) {
   const std::size_t at = line.find(", ip=");
@@ -91,7 +71,7 @@ std::string several_hosts(const model::JobModel& job) {
   std::set<std::string> actors;
   for (const model::Log& log : job.logs) {
     for (const std::string_view line : base::split(log.text, '\n')) {
-      nodes = std::max(nodes, nodes_in(line));
+      nodes = std::max(nodes, number_of_nodes(line));
       const std::string_view actor = host_of_actor(line);
       if (!actor.empty() && actors.size() < kMostHostNames) {
         actors.emplace(actor);

@@ -26,6 +26,11 @@ constexpr std::string_view kPickle =
     "importable by name.";
 
 constexpr std::string_view kMaster =
+    "Check on every node that `nc -vz $MASTER_ADDR $MASTER_PORT` (or the host and port of "
+    "--rdzv-endpoint) connects: start the node that serves it first, and open the port in the "
+    "firewall.";
+
+constexpr std::string_view kPort =
     "Free the port or choose a different one (--master-port, --rdzv-endpoint), and check "
     "MASTER_ADDR "
     "on every node.";
@@ -200,13 +205,20 @@ constexpr KnownException kOfTorch[] = {
      .said_by = kTorch,
      .common = true,
      .meaning = "could not bind the port of the rendezvous: it is in use",
-     .fix = kMaster},
+     .fix = kPort},
     {.kind = "master-unreachable",
      .pattern = "EADDRINUSE",
      .said_by = kTorch,
      .common = true,
      .meaning = "could not bind the port of the rendezvous: it is in use",
-     .fix = kMaster},
+     .fix = kPort},
+    {.kind = "master-unreachable",  // tried again, with addresses of IPv4
+     .pattern = "network addresses of (",
+     .also = " cannot be retrieved (gai error: ",
+     .said_by = kTorch,
+     .meaning = "cannot reach the rendezvous",
+     .fix = kMaster,
+     .passes = true},
     {.kind = "master-unreachable",
      .pattern = "client socket has failed to connect",
      .said_by = kTorch,

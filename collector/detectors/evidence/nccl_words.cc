@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -39,7 +40,78 @@ std::string hosts_said(const std::set<std::string>& hosts) {
   if (hosts.size() > kMostNamedHosts) {
     return fmt::format("{} hosts", hosts.size());
   }
-  return fmt::format("hosts {}", fmt::join(hosts, " and "));
+  return fmt::format("{} {}", hosts.size() == 1 ? "host" : "hosts", fmt::join(hosts, " and "));
+}
+
+constexpr std::string_view kMemoryFix =
+    "Leave GPU memory for NCCL: lower the batch or the share that the program reserves, and check "
+    "`nvidia-smi` for other processes there.";
+
+/// The step of NCCL in which a call of CUDA failed, by the source file of the warning.
+struct SourceOfNccl {
+  std::string_view file;
+  std::string_view fix;
+};
+constexpr std::array<SourceOfNccl, 4> kSourcesOfNccl = {{
+    {"transport/p2p.cc",
+     "Set NCCL_P2P_DISABLE=1 to run without direct copies between GPUs; if the job then runs, "
+     "check "
+     "IOMMU, ACS and `nvidia-smi topo -p2p r` there."},
+    {"transport/shm.cc",
+     "Set NCCL_SHM_DISABLE=1 to run without shared memory; if the job then runs, give the "
+     "container "
+     "--ipc=host."},
+    {"transport/coll_net.cc", "Set NCCL_COLLNET_ENABLE=0 to run without the network's SHARP."},
+    {"transport/net_ib.cc",
+     "Set NCCL_NET_GDR_LEVEL=LOC to run without GPUDirect RDMA; if the job then runs, check "
+     "nvidia-peermem and the driver of the adapter."},
+}};
+
+/// Calls of CUDA that failed with one error.
+struct FailedCalls {
+  std::vector<const model::Fact*> facts;
+  model::RankSet ranks;
+  std::set<std::string> hosts;
+
+  void add(const model::Fact& fact) {
+    facts.push_back(&fact);
+    ranks = fact.rank ? ranks.united({*fact.rank}) : ranks;
+    hosts.insert(fact.text("host").value_or(""));
+  }
+  [[nodiscard]] Finding finding(std::string_view kind) const {
+    constexpr std::size_t kMostQuoted = 8;
+    Finding out;
+    out.kind = kind;
+    out.confidence = Confidence::kLikely;
+    for (const model::Fact* fact : facts) {
+      if (out.evidence.size() < kMostQuoted) {
+        out.evidence.push_back(
+            {.rank = fact->rank, .text = "log: " + fact->text("text").value_or("")});
+      }
+    }
+    out.details["pid"] = static_cast<std::int64_t>(facts.front()->pid.value_or(0));
+    return out;
+  }
+};
+
+/// Several ranks fail in one call by themselves: the machine is at fault, not one of them.
+std::string fix_of_source(const FailedCalls& failed) {
+  const std::string source = failed.facts.front()->text("source").value_or("");
+  const auto* const found =
+      std::find_if(kSourcesOfNccl.begin(), kSourcesOfNccl.end(),
+                   [&source](const SourceOfNccl& one) { return source.ends_with(one.file); });
+  return found != kSourcesOfNccl.end()
+             ? std::string(found->fix)
+             : fmt::format(
+                   "Check driver and GPUs of {} (`nvidia-smi`, `dmesg | grep -i nvrm`): the "
+                   "same call failed on several ranks, so no rank is to blame.",
+                   hosts_said(failed.hosts));
+}
+
+/// Without a lack of memory: that has nothing to do with the NVSwitches.
+bool sets_up_nvls(const model::Fact& fact) {
+  return fact.text("source").value_or("").ends_with("nvls.cc") &&
+         fact.text("error").value_or("").find(kOutOfMemory) == std::string::npos;
 }
 
 bool is_of_nccl(std::string_view exception) {
@@ -90,47 +162,77 @@ bool ended_well_in_nccl(const model::JobModel& job) {
          });
 }
 
+bool nccl_tests_passed(const model::JobModel& job) {
+  return !job.logs.empty() &&
+         std::all_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+           const std::size_t passed = log.text.rfind("# Out of bounds values : 0 OK");
+           const std::size_t begun = log.text.rfind(" nGpus ");
+           const auto lines = base::split(log.text, '\n');
+           return passed != std::string::npos && (begun == std::string::npos || begun < passed) &&
+                  log.text.find("# Avg bus bandwidth", passed) != std::string::npos &&
+                  std::none_of(lines.begin(), lines.end(), [](std::string_view line) {
+                    return !line.starts_with('#') && model::tells_trouble(line);
+                  });
+         });
+}
+
 bool nccl_explains(const model::JobModel& job, std::string_view exception) {
   return is_of_nccl(exception) && nccl_tells_why(job);
 }
 
 Findings failed_in_nccl(const model::JobModel& job, std::string_view kind) {
-  std::map<std::string, Finding> by_error;
-  if (output_goes_on(job)) {
-    return {};
-  }
+  std::map<std::string, FailedCalls> by_error;
+  model::RankSet all;
   for (const model::Fact* fact : model::facts(job, "nccl-failure")) {
-    const std::string error = fact->text("error").value_or("");
-    Finding& finding = by_error[error];
-    const bool first = finding.evidence.empty();
-    const bool memory = error.find(kOutOfMemory) != error.npos;
-    finding.kind = kind;
-    finding.confidence = Confidence::kLikely;
-    finding.evidence.push_back(
-        {.rank = fact->rank, .text = "log: " + fact->text("text").value_or(error)});
-    if (fact->rank) {
-      finding.culprits.insert(*fact->rank);
-    }
-    if (first) {
-      finding.summary = fmt::format(
-          "{} {} ({})", fact->rank ? said(model::RankSet{*fact->rank}) : "a rank",
-          memory ? "ran out of GPU memory in NCCL" : "failed in NCCL: CUDA reports '" + error + "'",
-          process_said(*fact));
-      finding.fix = memory ? "Leave GPU memory for NCCL: lower the batch or the share that the "
-                             "program reserves, and check `nvidia-smi` for other processes there."
-                           : "Fix this error first: the other ranks failed because of it.";
-      finding.details["pid"] = static_cast<std::int64_t>(fact->pid.value_or(0));
-    } else if (finding.culprits.size() > 1) {
-      finding.summary = fmt::format("{} {}", said(finding.culprits),
-                                    memory ? "ran out of GPU memory in NCCL"
-                                           : "failed in NCCL: CUDA reports '" + error + "'");
+    if (!sets_up_nvls(*fact)) {
+      by_error[fact->text("error").value_or("")].add(*fact);
+      all = fact->rank ? all.united({*fact->rank}) : all;
     }
   }
   Findings out;
-  for (auto& [error, finding] : by_error) {
+  for (const auto& [error, failed] : by_error) {
+    const bool memory = error.find(kOutOfMemory) != error.npos;
+    const bool several = failed.facts.size() > 1;
+    const std::string whom = !failed.ranks.empty() ? said(failed.ranks)
+                             : several             ? "several ranks"
+                                                   : "a rank";
+    Finding finding = failed.finding(kind);
+    finding.culprits = memory || !several ? failed.ranks : model::RankSet{};
+    finding.waiting = failed.ranks.minus(finding.culprits);
+    finding.summary = fmt::format(
+        "{} {}{}", whom,
+        memory ? "ran out of GPU memory in NCCL" : "failed in NCCL: CUDA reports '" + error + "'",
+        several ? std::string() : fmt::format(" ({})", process_said(*failed.facts.front())));
+    finding.fix = memory           ? kMemoryFix
+                  : several        ? fix_of_source(failed)
+                  : all.size() > 1 ? "Several ranks failed by themselves: fix the error of each."
+                                   : "Fix this error first: the other ranks failed because of it.";
     out.push_back(std::move(finding));
   }
-  return out;
+  return output_goes_on(job) ? Findings{} : out;
+}
+
+std::optional<Finding> failed_in_nvls(const model::JobModel& job, std::string_view kind) {
+  FailedCalls failed;
+  for (const model::Fact* fact : model::facts(job, "nccl-failure")) {
+    if (sets_up_nvls(*fact)) {
+      failed.add(*fact);
+    }
+  }
+  if (failed.facts.empty() || output_goes_on(job)) {
+    return std::nullopt;
+  }
+  Finding finding = failed.finding(kind);
+  finding.waiting = failed.ranks;
+  const std::string ranks =
+      failed.ranks.empty() ? std::string() : fmt::format(" on {}", said(failed.ranks));
+  finding.summary = fmt::format(
+      "NCCL could not set up NVLink SHARP (NVLS) of {}: CUDA reports '{}'{}",
+      hosts_said(failed.hosts), failed.facts.front()->text("error").value_or(""), ranks);
+  finding.fix =
+      "Set NCCL_NVLS_ENABLE=0 to run without NVLink SHARP. To repair it, end all jobs there, "
+      "restart the fabric manager and reset the GPUs (`nvidia-smi -r`), or reboot.";
+  return finding;
 }
 
 std::optional<BadAddress> bad_address(const model::JobModel& job) {

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
+#include "collector/imports/logs/nccl_ranks.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 
@@ -20,7 +21,6 @@ constexpr std::size_t kLongestText = 400;  // characters kept of a line
 constexpr std::size_t kLongestWord = 128;  // a host, an address, a device
 // Events of one log; further ones of a known kind are only counted.
 constexpr std::size_t kMostEvents = 256;
-constexpr std::size_t kMostProcesses = 70'000;
 
 std::string word_behind(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
@@ -252,40 +252,6 @@ std::string_view nccl_info(std::string_view line) {
                             : std::string_view();
 }
 
-std::map<HostPid, model::Rank> ranks_of_nccl(std::string_view log) {
-  struct Largest {
-    std::int64_t size = 0;
-    model::Rank rank = 0;
-  };
-  std::map<HostPid, Largest> known;
-  for (std::string_view line : base::split(log, '\n')) {
-    line = line.substr(0, kLongestLogLine);
-    const std::size_t at = line.find(" comm 0x");
-    const auto tag = at == line.npos ? std::nullopt : nccl_tag(line);
-    const auto rank = tag ? number_or_code(line.substr(at), " rank ") : std::nullopt;
-    auto size = rank ? number_or_code(line.substr(at), " nranks ") : std::nullopt;
-    size = rank && !size ? number_or_code(line.substr(at), " nRanks ") : size;
-    if (!size || *rank > kMaxRank || *rank >= *size || known.size() >= kMostProcesses) {
-      continue;
-    }
-    Largest& own = known[{std::string(tag->host), tag->pid}];
-    if (*size > own.size) {
-      own = {.size = *size, .rank = static_cast<model::Rank>(*rank)};
-    }
-  }
-  std::map<HostPid, model::Rank> out;
-  std::int64_t world = 0;
-  for (const auto& [process, own] : known) {
-    world = std::max(world, own.size);
-  }
-  for (const auto& [process, own] : known) {
-    if (own.size == world) {
-      out.emplace(process, own.rank);
-    }
-  }
-  return out;
-}
-
 KernelLine kernel_line(std::string_view line) {
   const std::size_t named = line.find("kernel: ");
   KernelLine out{.host = {}, .text = line};
@@ -331,7 +297,7 @@ bool is_kernel_line(std::string_view line) {
 }
 
 void read_fabric_text(std::string_view log, model::JobModel& job) {
-  const auto ranks = ranks_of_nccl(log);
+  const NcclRanks ranks(log);
   std::map<Sort, std::size_t> known;  // event → its fact
   for (const std::string_view raw : base::split(log, '\n')) {
     const model::LogLine line = model::read_log_line(raw.substr(0, kLongestLogLine));
@@ -342,8 +308,8 @@ void read_fabric_text(std::string_view log, model::JobModel& job) {
         host = base::printable(tag->host);
         fact->pid = tag->pid;
         put(*fact, "gpu", tag->gpu);
-        const auto rank = ranks.find({std::string(tag->host), tag->pid});
-        fact->rank = rank == ranks.end() ? line.rank : std::optional(rank->second);
+        const auto rank = ranks.of(*tag);
+        fact->rank = rank ? rank : line.rank;
       }
       fact->rank = fact->rank ? fact->rank : line.rank;
     } else if (const KernelLine kernel = kernel_line(raw.substr(0, kLongestLogLine));

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,10 +29,6 @@ std::string_view nccl_info(std::string_view line);
 
 /// A process of one machine.
 using HostPid = std::pair<std::string, pid_t>;
-
-/// Ranks from "comm 0x… rank 3 nranks 16" of NCCL_DEBUG=INFO: those of each process's largest
-/// communicator.
-std::map<HostPid, model::Rank> ranks_of_nccl(std::string_view log);
 
 /// The kernel's message in a line of dmesg, journald or /var/log/messages; empty for other lines.
 struct KernelLine {

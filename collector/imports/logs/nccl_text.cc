@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
 #include "collector/imports/logs/fabric_text.h"
+#include "collector/imports/logs/nccl_ranks.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 
@@ -54,6 +56,13 @@ std::optional<std::string_view> failed_call(std::string_view line) {
   return at == line.npos ? std::nullopt : between(line.substr(at), "'", "'");
 }
 
+/// "transport/nvls.cc" in "node23:12098:12141 [2] transport/nvls.cc:244 NCCL WARN …".
+std::string source_of(std::string_view line) {
+  const std::string_view before = base::trim(line.substr(0, line.find(" NCCL WARN ")));
+  const std::string_view file = before.substr(before.rfind(' ') + 1);
+  return base::printable(file.substr(0, std::min(file.rfind(':'), file.size())));
+}
+
 /// "NCCL INFO init.cc:907 -> 1": one of its functions returned an error.
 bool returns_error(std::string_view line) {
   const std::size_t at = line.find(" -> ");
@@ -70,9 +79,8 @@ bool returns_error(std::string_view line) {
   return of_source && number.value_or(0) > 0;
 }
 
-/// What a process has said so far.
+/// What a process has said of one of its GPUs so far.
 struct NcclProcess {
-  bool addressed = false;
   std::optional<model::Fact> failure;  // until it is known whether its call returned an error
   bool failed = false;
 };
@@ -92,8 +100,9 @@ void read_nccl_text(std::string_view log, model::JobModel& job) {
   if (log.find("NCCL") == log.npos) {
     return;
   }
-  const auto ranks = ranks_of_nccl(log);
-  std::map<HostPid, NcclProcess> known;
+  const NcclRanks ranks(log);
+  std::map<std::pair<HostPid, std::int64_t>, NcclProcess> known;  // by GPU
+  std::set<HostPid> addressed;
   std::size_t told = 0;
   const auto add = [&](model::Fact fact) {
     if (told++ < kMostFacts) {
@@ -106,17 +115,18 @@ void read_nccl_text(std::string_view log, model::JobModel& job) {
     if (!tag) {
       continue;
     }
-    NcclProcess& process = known[{std::string(tag->host), tag->pid}];
-    if (const auto own = first_interface(line.text); own && !process.addressed) {
-      process.addressed = true;
+    const HostPid id{std::string(tag->host), tag->pid};
+    NcclProcess& process = known[{id, tag->gpu.value_or(-1)}];
+    if (const auto own = first_interface(line.text); own && addressed.insert(id).second) {
       model::Fact fact = fact_of(*tag, "nccl-interface");
       fact.fields["interface"] = base::printable(own->name);
       fact.fields["address"] = std::string(own->address);
       add(std::move(fact));
     } else if (const auto what = failed_call(line.text); what && !process.failure) {
       model::Fact fact = fact_of(*tag, "nccl-failure");
-      const auto rank = ranks.find({std::string(tag->host), tag->pid});
-      fact.rank = rank == ranks.end() ? line.rank : std::optional(rank->second);
+      const auto rank = ranks.of(*tag);
+      fact.rank = rank ? rank : line.rank;
+      fact.fields["source"] = source_of(line.text);
       fact.fields["error"] = base::elide(base::printable(*what), kLongestQuote);
       fact.fields["text"] = base::elide(base::printable(base::trim(line.text)), kLongestQuote);
       process.failure = std::move(fact);

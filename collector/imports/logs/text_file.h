@@ -31,6 +31,9 @@ bool is_log(std::string_view head, std::string_view path);
 /// Some line reports an error or a warning. A user who names such a file wants it read.
 bool tells_of_trouble(std::string_view text);
 
+/// It has a line with a shell's prompt and a command: a copy of a terminal.
+bool is_terminal_copy(std::string_view text);
+
 /// Everything recognized in the text. Never refuses: at worst the result is a log without findings.
 base::Result<model::JobModel> read_text(std::string_view bytes, const std::string& path);
 

@@ -2,6 +2,7 @@
 // Recognizes the format of a text from its first lines.
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "base/text.h"
 #include "collector/imports/logs/fabric_text.h"
@@ -63,6 +64,32 @@ bool has_logger(std::string_view line) {
 /// "[2026-03-10 08:01:12 TP0] Load weight end.": loggers put a date in brackets before their lines.
 bool is_dated(std::string_view line) {
   return line.starts_with('[') && model::read_log_line(line.substr(1)).time.has_value();
+}
+
+/// "# nThread 1 nGpus 2 minBytes 8 maxBytes 134217728 …": the first line of nccl-tests and
+/// rccl-tests.
+bool is_header_of_nccl_tests(std::string_view line) {
+  return base::contains(line, "nThread ") && base::contains(line, " nGpus ") &&
+         base::contains(line, " minBytes ");
+}
+
+/// "$ rocm-smi", "root@node1:/work# nvidia-smi", "[me@node1 tests]$ mpirun …": a shell's prompt and
+/// a command.
+bool has_prompt(std::string_view line) {
+  line = base::trim(line.substr(0, 1'024));
+  if (line.starts_with("$ ") || line.starts_with("% ")) {
+    return line.size() > 2 && std::isspace(static_cast<unsigned char>(line[2])) == 0;
+  }
+  const std::size_t at = line.find('@');
+  const std::size_t end = std::min({line.find("$ "), line.find("# "), line.find(" % ")});
+  std::string_view before = line.substr(0, std::min(at, line.size()));
+  const std::size_t environment = before.starts_with('(') ? before.find(") ") : before.npos;
+  before.remove_prefix(environment == before.npos ? 0 : environment + 2);  // of conda or venv
+  const bool name = !before.empty() && before.find_first_of(" \t:\"'<=") == before.npos;
+  const std::string_view host =
+      at < end && end < line.size() ? line.substr(at + 1, end - at - 1) : std::string_view();
+  return name && !host.empty() && host.size() < 256 && end + 2 < line.size() &&
+         host.find_first_of("\"'<>=(),") == host.npos;
 }
 
 /// Names that launchers and people give to output files.
@@ -183,10 +210,15 @@ bool is_log(std::string_view head, std::string_view path) {
   const auto lines = base::split(head, '\n');
   const bool kernel = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
     line = line.substr(0, 4096);
-    return is_kernel_line(line) || has_logger(line) || is_dated(line) || tells_of_stall(line) ||
-           is_kernel_frame(line);
+    return is_kernel_line(line) || has_logger(line) || is_header_of_nccl_tests(line) ||
+           is_dated(line) || tells_of_stall(line) || is_kernel_frame(line);
   });
   return telling || kernel || names_rank(head) || is_named_like_log(path);
+}
+
+bool is_terminal_copy(std::string_view text) {
+  const auto lines = base::split(text, '\n');
+  return printable(text) && std::any_of(lines.begin(), lines.end(), has_prompt);
 }
 
 bool tells_of_trouble(std::string_view text) {

@@ -49,6 +49,38 @@ void read_place(std::string_view text, model::Frame& frame) {
   }
 }
 
+/// The number of "rank=0" or "rank=rank@entry=0"; gdb writes the latter if the value may be old.
+std::optional<std::int64_t> argument(std::string_view arguments, std::string_view name) {
+  for (std::size_t at = arguments.find(name); at != arguments.npos;
+       at = arguments.find(name, at + 1)) {
+    std::string_view rest = arguments.substr(at + name.size());
+    const bool whole = at > 0 && (arguments[at - 1] == '(' || arguments[at - 1] == ' ');
+    if (whole && take_prefix(rest, "=")) {
+      if (const std::size_t entry = rest.find("@entry="); entry == name.size()) {
+        rest.remove_prefix(entry + 7);
+      }
+      return take_number(rest, kMaxRank);
+    }
+  }
+  return std::nullopt;
+}
+
+/// "ncclCommInitRank (newcomm=0x52, nranks=2, commId=..., myrank=0)", "bootstrapInit (id=0x7f,
+/// rank=rank@entry=0, nranks=nranks@entry=2, …)": the rank in the communicator. In other functions
+/// of NCCL and of MPI, "rank" may be a peer.
+void read_nccl_rank(std::string_view arguments, model::Frame& frame) {
+  const bool bootstrap = frame.function.starts_with("bootstrapInit");
+  if (!bootstrap && !frame.function.starts_with("ncclCommInitRank")) {
+    return;
+  }
+  const auto rank = argument(arguments, bootstrap ? "rank" : "myrank");
+  const auto size = argument(arguments, "nranks");
+  if (rank && size && *rank < *size) {
+    frame.locals.emplace_back(kNcclRank, std::to_string(*rank));
+    frame.locals.emplace_back(kNcclSize, std::to_string(*size));
+  }
+}
+
 /// "#3  0x00007f26 in c10d::Work::wait(long) () from /usr/lib/libtorch_cpu.so".
 model::Frame native_frame(std::string_view line) {
   line = base::trim(line);
@@ -67,6 +99,7 @@ model::Frame native_frame(std::string_view line) {
   if (const auto scope = number_behind(line.substr(arguments), "private=", 255)) {
     frame.locals.emplace_back("private", std::to_string(*scope));
   }
+  read_nccl_rank(line.substr(arguments), frame);
   read_place(line, frame);
   return frame;
 }

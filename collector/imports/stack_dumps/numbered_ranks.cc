@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/imports/capture/parts.h"
 #include "collector/imports/stack_dumps/dump_identity.h"
 #include "collector/imports/stack_dumps/listed_processes.h"
 #include "collector/imports/stack_dumps/stack_text.h"
@@ -62,6 +63,45 @@ bool is_mpi_worker(const model::Process& process) {
          std::any_of(process.threads.begin(), process.threads.end(), of_server);
 }
 
+/// A process in the communicator that its stacks show being made.
+struct InCommunicator {
+  std::int64_t rank = -1;
+  std::int64_t size = 0;
+};
+
+InCommunicator communicator_of(const model::Process& process) {
+  InCommunicator out;
+  for (const model::Thread& thread : process.threads) {
+    for (const model::Frame& frame : thread.frames) {
+      InCommunicator one;
+      for (const auto& [name, value] : frame.locals) {
+        one.rank = name == kNcclRank ? number_of(value, kMaxRank).value_or(-1) : one.rank;
+        one.size = name == kNcclSize ? number_of(value, kMaxRank).value_or(0) : one.size;
+      }
+      out = one.rank >= 0 && one.size > out.size ? one : out;
+    }
+  }
+  return out;
+}
+
+/// Ranks by the arguments of NCCL's functions, if every process shows its own in a communicator of
+/// one size: in a smaller one of several, ranks would repeat or be fewer than the processes.
+std::vector<model::Rank> ranks_by_nccl(const std::vector<model::Process*>& nameless) {
+  std::vector<model::Rank> out;
+  std::int64_t size = 0;
+  for (const model::Process* process : nameless) {
+    const InCommunicator own = communicator_of(*process);
+    if (own.rank < 0 || (size != 0 && own.size != size)) {
+      return {};
+    }
+    size = own.size;
+    out.push_back(static_cast<model::Rank>(own.rank));
+  }
+  const bool distinct = model::RankSet(out).size() == out.size();
+  return distinct && static_cast<std::int64_t>(out.size()) <= size ? out
+                                                                   : std::vector<model::Rank>();
+}
+
 }  // namespace
 
 void set_clients_apart(model::JobModel& job) {
@@ -97,8 +137,11 @@ void number_ranks(model::JobModel& job) {
   // In a process table, each at a place of its own.
   const bool listed =
       places.size() == nameless.size() && model::RankSet(places).size() == places.size();
+  const auto by_nccl = ranks_by_nccl(nameless);
   for (std::size_t i = 0; i < nameless.size(); ++i) {
-    const auto rank = listed ? places[i] : static_cast<model::Rank>(i);
+    const auto rank = !by_nccl.empty() ? by_nccl[i]
+                      : listed         ? places[i]
+                                       : static_cast<model::Rank>(i);
     given[identity_of(*nameless[i])] = rank;
     if (i < kMostNumbered && nameless[i]->pid != 0) {
       told +=
@@ -113,6 +156,9 @@ void number_ranks(model::JobModel& job) {
         process.rank = rank->second;
       }
     }
+  }
+  if (!by_nccl.empty()) {
+    return;
   }
   job.coverage.warnings.push_back(fmt::format(
       "the dumps do not say which rank a process is; they are numbered in the order of {}{}",

@@ -24,6 +24,10 @@ constexpr std::size_t kMostFrames = 2000;   // frames of one thread; Python's ow
 constexpr std::size_t kLongestName = 4096;  // characters of a function, a file or a value
 constexpr std::size_t kLongestLogLine = 65'536;
 
+/// Locals of a native frame: arguments of a function of NCCL that makes a communicator.
+constexpr std::string_view kNcclRank = "nccl_rank";
+constexpr std::string_view kNcclSize = "nccl_ranks";
+
 /// Lines with a cursor.
 class Lines {
  public:

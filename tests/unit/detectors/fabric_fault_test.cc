@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {
@@ -157,6 +159,35 @@ TEST(FabricFault, AnIommuThatRefusesDevicesIsLikelyOnlyIfGpusCopyDirectly) {
   const auto other = told("training\n");
   ASSERT_EQ(other.size(), 1U);
   EXPECT_EQ(other[0].confidence, Confidence::kPossible);
+}
+
+Fields interface_of(const std::string& host) {
+  return {{"host", host}, {"interface", std::string("eth0")}, {"address", "10.0.0." + host}};
+}
+
+TEST(FabricFault, NamesBothMachinesIfBothReportFailures) {
+  Fields one = transfer("1", "10.0.0.2<1>");
+  Fields other = transfer("2", "10.0.0.1<2>");
+  std::swap(other["local"], other["remote"]);
+  auto told = hung().fact("fabric-event", one, 0).fact("fabric-event", other, 1);
+  told.log({}, "1:7:7 [0] NCCL INFO NET/IB : Using [0]mlx5_3:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n");
+  const auto findings = asked(kKind, told.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("between 1 and 2 (mlx5_3, RoCE)"), std::string::npos)
+      << findings[0].summary;
+  EXPECT_NE(findings[0].fix.find("NCCL_IB_GID_INDEX"), std::string::npos);
+  const auto more = asked(kKind, told.fact("nccl-interface", interface_of("3")).build());
+  ASSERT_EQ(more.size(), 1u);
+  EXPECT_EQ(more[0].summary.find("between"), std::string::npos)
+      << "the other ends may be on the third machine";
+}
+
+TEST(FabricFault, AnAdapterThatRefusesItsOwnMemoryIsNoConsequence) {
+  const auto findings = asked(
+      kKind,
+      hung().killed(1, 9).fact("fabric-event", transfer("node7", "10.0.0.2<1>", 4), 0).build());
+  EXPECT_FALSE(nothing_likely(findings));
+  EXPECT_NE(findings.at(0).fix.find("NCCL_NET_GDR_LEVEL"), std::string::npos);
 }
 
 }  // namespace

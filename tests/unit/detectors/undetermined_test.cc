@@ -332,5 +332,16 @@ TEST(Undetermined, SaysThatAServerAnswersOnlyIfItProduces) {
             std::string::npos);
 }
 
+TEST(Undetermined, IsSilentOnNcclTestsThatEndWell) {
+  const std::string run =
+      "# nThread 1 nGpus 1 minBytes 8 maxBytes 64 step: 2(factor)\n"
+      "           8             2   float     sum   1311.5    0.80    1.40  4e-07\n";
+  const std::string summary =
+      "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.6629 \n#\n";
+  EXPECT_TRUE(asked("undetermined", job().log({}, run + summary).build()).empty());
+  EXPECT_FALSE(asked("undetermined", job().log({}, run).build()).empty());
+  EXPECT_FALSE(asked("undetermined", job().log({}, run + summary + run).build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

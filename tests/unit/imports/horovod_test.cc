@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warnings of Horovod's stall inspector.
+#include <map>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "collector/model/questions.h"
 #include "tests/unit/imports/read_text.h"
 
 namespace ddpdoctor::imports {
@@ -71,6 +74,50 @@ TEST(Horovod, ReadyRanksWithoutAGapNameNoMissingRank) {
                        "broadcasted by subset of ranks and are waiting. Stalled ops: "
                        "HorovodAllreduce_a_0 [ready ranks: 0, 1]\n")
                   .collectives.empty());
+}
+
+/// "submitted" of each rank with such a fact.
+std::map<model::Rank, std::vector<std::string>> submitted(const model::JobModel& job) {
+  std::map<model::Rank, std::vector<std::string>> out;
+  for (const model::Fact* fact : model::facts(job, "stalled-tensors")) {
+    out[fact->rank.value_or(-1)] = fact->list("submitted");
+  }
+  return out;
+}
+
+TEST(Horovod, SidesThatSubmitOtherTensorsAreNotMissing) {
+  const std::map<model::Rank, std::vector<std::string>> wanted = {{0, {"allreduce.a"}},
+                                                                  {1, {"allreduce.b"}}};
+  for (const std::string list :
+       {"Stalled ops: allreduce.a [ready ranks: 0], allreduce.b [ready ranks: 1]\n",
+        "\nStalled ops:\nallreduce.a [missing ranks: 1]\nallreduce.b [missing ranks: 0]\n",
+        "\nMissing ranks:\n0!: [allreduce.b]\n1: [allreduce.a]\n"}) {
+    const auto job = read_log(kWarning.substr(0, kWarning.size() - 1) + list);
+    EXPECT_TRUE(job.collectives.empty()) << list;
+    EXPECT_EQ(submitted(job), wanted) << list;
+  }
+}
+
+TEST(Horovod, ARankThatOnlyLacksTensorsIsBehind) {
+  const auto job =
+      read_log(kWarning + "Missing ranks:\n0: [allreduce.a, allreduce.b]\n1: [allreduce.b]\n");
+  EXPECT_TRUE(submitted(job).empty());
+  EXPECT_EQ(job.collectives.size(), 2U);
+}
+
+TEST(Horovod, ATensorBeyondTheSixthOfARankIsUnknown) {
+  const auto job =
+      read_log(kWarning + "Missing ranks:\n0: [a1, a2, a3, a4, a5, a6 ...]\n1: [allreduce.z]\n");
+  EXPECT_TRUE(submitted(job).empty()) << "rank 0 may lack allreduce.z, too";
+}
+
+TEST(Horovod, TheOnlyOtherRankSubmittedWhatOneLacks) {
+  const std::string lists =
+      "[0]<stderr>:Missing ranks:\n[0]<stderr>:0: [z]\n"
+      "[0]<stderr>:1: [a1, a2, a3, a4, a5, a6 ...]\n";
+  const std::string warning = "[0]<stderr>:" + kWarning + lists;
+  EXPECT_EQ(submitted(read_log(warning + "[1]<stdout>:step\n")).size(), 2U);
+  EXPECT_TRUE(submitted(read_log(warning)).empty()) << "rank 2 may exist and have submitted z";
 }
 
 }  // namespace

@@ -342,5 +342,17 @@ TEST(Logs, OfALocalRankTheNodeIsNotKnown) {
   EXPECT_NE(job.coverage.warnings.front().find("local rank 5"), std::string::npos);
 }
 
+TEST(Logs, ATerminalCopyHasAPromptAndACommand) {
+  for (const char* const text :
+       {"$ rocm-smi\n=== ROCm ===\n", "root@n1:/work# nvidia-smi\n", "[me@n1 tests]$ ls -l\n",
+        "(base) me@n1:~$ python train.py\n", "me@mac tests % ls\n"}) {
+    EXPECT_TRUE(is_terminal_copy(text)) << text;
+  }
+  for (const char* const text : {"a price of 5$ each\n", "# a heading\n", "me@example.org wrote\n",
+                                 "$PATH\n", "x@y: 100% done\n"}) {
+    EXPECT_FALSE(is_terminal_copy(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

@@ -53,5 +53,22 @@ TEST(NcclText, ACallThatFailsCountsOnlyIfNcclReturnedAnError) {
   EXPECT_EQ(facts[0]->text("error"), "out of memory");
 }
 
+TEST(NcclText, EachGpuOfOneProcessFailsForItself) {
+  const std::string devices =
+      "#  Rank  0 Group  0 Pid     7 on  a device  0 [0x18] NVIDIA H100 80GB HBM3\n"
+      "#  Rank  1 Group  0 Pid     7 on  a device  1 [0x2a] NVIDIA H100 80GB HBM3\n";
+  const auto fails = [](const std::string& gpu) {
+    return "a:7:9 [" + gpu +
+           "] transport/nvls.cc:244 NCCL WARN Cuda failure 1 'invalid argument'\n" + "a:7:9 [" +
+           gpu + "] NCCL INFO transport/nvls.cc:394 -> 1\n";
+  };
+  const auto job = read_log(devices + fails("1") + fails("0"));
+  const auto facts = model::facts(job, "nccl-failure");
+  ASSERT_EQ(facts.size(), 2U);
+  EXPECT_EQ(facts[0]->rank, 1);
+  EXPECT_EQ(facts[1]->rank, 0);
+  EXPECT_EQ(facts[0]->text("source"), "transport/nvls.cc");
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

@@ -7,12 +7,13 @@ namespace ddpdoctor::model {
 namespace {
 
 TEST(LogLines, RankBeforeALineIsTakenOff) {
-  for (const char* line : {"[rank3]: text", "[rank3]:text", "[rank: 3] text", "[RANK 3] text",
-                           "rank 3: text", "rank3 | text", "[default3]:text", "[1,3]<stderr>:text",
-                           "(rank=3) text", "2026-11-20T12:34:56.250Z 01O [rank3]: text",
-                           "2026-11-20T12:34:56Z stderr F rank3: text", "12:34:56  [rank3]: text",
-                           " 2026-11-20 12:34 [rank3]: text", "[pod/trainer-3/torch] [rank3]: text",
-                           "(RayTrainWorker pid=7, ip=10.0.0.1) [rank3]: text"}) {
+  for (const char* line :
+       {"[rank3]: text", "[rank3]:text", "[rank: 3] text", "[RANK 3] text", "rank 3: text",
+        "rank3 | text", "[default3]:text", "[1,3]<stderr>:text", "[3]<stderr>:text",
+        "(rank=3) text", "2026-11-20T12:34:56.250Z 01O [rank3]: text",
+        "2026-11-20T12:34:56Z stderr F rank3: text", "12:34:56  [rank3]: text",
+        " 2026-11-20 12:34 [rank3]: text", "[pod/trainer-3/torch] [rank3]: text",
+        "(RayTrainWorker pid=7, ip=10.0.0.1) [rank3]: text"}) {
     const LogLine read = read_log_line(line);
     EXPECT_EQ(read.rank, 3) << line;
     EXPECT_EQ(read.text, "text") << line;

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why mpirun could not start its daemons: ssh and the remote shell say it before mpirun's general
+// help text.
+#pragma once
+
+#include "collector/detectors/finding.h"
+
+namespace ddpdoctor::detectors {
+
+/// Replaces the general words of a finding about daemons that did not start by the line of ssh.
+void tell_why_ssh_failed(const model::JobModel& job, Finding& finding);
+
+}  // namespace ddpdoctor::detectors
