@@ -3,7 +3,6 @@
 // what to capture next.
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "collector/detectors/evidence/ras_counts.h"
 #include "collector/detectors/evidence/threads_in_calls.h"
 #include "collector/detectors/evidence/told_timeouts.h"
+#include "collector/detectors/evidence/unknown_log.h"
 #include "collector/detectors/evidence/where_dumped.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/log_lines.h"
@@ -45,6 +45,10 @@ std::string next_steps(const graph::Examination& examination, bool ask_nccl = fa
   if (!examination.still() && !only_logs) {
     steps.emplace_back(
         "Capture the stacks again after 10 s and pass both captures to `ddpdoctor report`.");
+  }
+  if (only_logs && examination.history.empty()) {
+    steps.emplace_back(
+        "While the job hangs, run `ddpdoctor attach PID`: it reads the stacks of all processes.");
   }
   const bool recorded = examination.job.history_complete;  // nothing was called yet
   if (examination.history.empty() && !recorded) {
@@ -93,30 +97,13 @@ bool all_wait_at_one_look(const graph::Examination& examination, const model::Ra
          waiting.size() + unobserved_ranks(examination).size() >= examination.standings.size();
 }
 
-/// The first lines that report an error: the reader may know what ddpdoctor does not.
-void quote_trouble(const model::JobModel& job, Finding& finding) {
-  constexpr std::size_t kMostQuotes = 3;
-  std::set<std::string> quoted;
-  for (const model::Log& log : job.logs) {
-    for (const std::string_view raw : base::split(log.text, '\n')) {
-      if (quoted.size() == kMostQuotes) {
-        return;
-      }
-      const model::LogLine line = model::read_log_line(raw.substr(0, 4096));
-      std::string text = base::elide(base::printable(base::trim(line.text)), kLongestLine);
-      if (model::tells_trouble(raw) && !text.empty() && quoted.insert(text).second) {
-        finding.evidence.push_back(
-            {.rank = line.rank ? line.rank : log.rank, .text = "log: " + std::move(text)});
-      }
-    }
-  }
-}
-
 Findings nothing_known(const graph::Examination& examination) {
   Finding finding;
   finding.kind = "undetermined";
   finding.confidence = Confidence::kPossible;
-  finding.summary = "no stack and no recorded call of any rank is known";
+  const auto last = last_line_of_the_log(examination.job);
+  finding.summary = last ? fmt::format("the log names no known cause; its last line: {}", *last)
+                         : "no stack and no recorded call of any rank is known";
   finding.fix = next_steps(examination);
   for (const std::string& observed : examination.job.coverage.observed) {
     if (observed.starts_with(model::kReadAsLog)) {  // the user may have meant it as a dump

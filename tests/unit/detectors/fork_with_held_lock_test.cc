@@ -114,7 +114,7 @@ TEST(ForkWithHeldLock, NothingCompletesAFutureInTheOnlyThread) {
   const auto findings = asked(kKind, asks_a_thread("other.py").build());
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
-  EXPECT_NE(findings[0].evidence.at(0).find("one thread only"), std::string::npos);
+  EXPECT_NE(findings[0].evidence.at(0).text.find("one thread only"), std::string::npos);
 }
 
 TEST(ForkWithHeldLock, AnotherThreadOrASignalMayEndTheWait) {

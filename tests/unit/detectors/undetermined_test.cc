@@ -247,5 +247,28 @@ TEST(Undetermined, IsSilentIfADumpedProcessRunsOrItsStateIsUnknown) {
   EXPECT_TRUE(asked("undetermined", dump_of_one('?')).empty());
 }
 
+std::string summary_of_log(const std::string& text) {
+  model::JobModel job;
+  job.logs.push_back({.rank = {}, .text = text});
+  const Findings findings = asked("undetermined", job);
+  return findings.empty() ? std::string() : findings[0].summary;
+}
+
+TEST(Undetermined, QuotesTheLastLineOfALogInWhichItKnowsNothing) {
+  EXPECT_NE(summary_of_log("loading the model\nkey of the account (1 or 2): \n\n")
+                .find("its last line: key of the account (1 or 2):"),
+            std::string::npos);
+}
+
+TEST(Undetermined, OfAProgressBarTheLastStateIsTheLine) {
+  EXPECT_NE(summary_of_log("epoch 1\n10%|#   |\r20%|##  | 2/10\r\n")
+                .find("its last line: 20%|##  | 2/10"),
+            std::string::npos);
+}
+
+TEST(Undetermined, AnEmptyLogHasNoLastLine) {
+  EXPECT_EQ(summary_of_log("\n----\n"), "no stack and no recorded call of any rank is known");
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
