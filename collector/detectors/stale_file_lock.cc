@@ -335,7 +335,7 @@ Findings detect(const graph::Examination& examination) {
                                        : fmt::format("`{}`", home));
     if (paths.empty() && !in_batons[where]) {
       finding.fix +=
-          " If it comes back, move that cache to a local disk: NFS may keep the lock of a process "
+          " If it hangs again, move that cache to a local disk: NFS may keep the lock of a process "
           "that has ended.";
     }
     if (refused != nullptr) {

@@ -71,8 +71,8 @@ Findings context_terms(const graph::Examination& examination, std::string_view k
                     who(there), finding.culprits.size() > 1 ? "wait" : "waits",
                     place(there.front().place), and_who_waits(finding));
     finding.fix =
-        "Close each socket of that context before (socket.close(linger=0), from the thread or "
-        "event loop that uses it), or call context.destroy(linger=0) yourself.";
+        "Close each socket of that context before, in the thread that uses it "
+        "(socket.close(linger=0)). Or call context.destroy(linger=0) yourself.";
     out.push_back(std::move(finding));
   }
   return out;

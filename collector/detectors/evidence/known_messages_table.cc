@@ -55,15 +55,13 @@ constexpr KnownException kOfTorch[] = {
      .meaning = "was ended by numba: it is a forked child whose parent had used GNU OpenMP before",
      .fix =
          "Start the child with the spawn or forkserver method (multiprocessing_context=\"spawn\" "
-         "for a DataLoader), or set NUMBA_THREADING_LAYER=workqueue, or run numba's parallel "
-         "functions only after the fork."},
+         "for a DataLoader). Or set NUMBA_THREADING_LAYER=workqueue."},
     {.kind = "dataloader-worker-raised",
      .pattern = "could not unlink the shared memory file",
-     .meaning = "could not pass a tensor to another process: its shared memory file was gone, so "
-                "the batch is lost and the reader waits for it",
-     .fix =
-         "Pass timeout= to the DataLoader, so that a lost batch raises. Keep other programs from "
-         "deleting /dev/shm/torch_* (RemoveIPC of systemd, cleaners, containers with --ipc=host)."},
+     .meaning = "could not pass a tensor to another process: its shared memory file had been deleted",
+     .fix = "Pass timeout= to the DataLoader: that batch is lost, and its reader waits. Keep other "
+            "programs from deleting /dev/shm/torch_* (RemoveIPC of systemd, cleaners, containers "
+            "with --ipc=host)."},
     {.kind = "dataloader-worker-killed",
      .pattern = "DataLoader worker (pid",
      .also = "killed by signal",

@@ -46,7 +46,7 @@ Findings listed_zombies(const graph::Examination& examination, std::string_view 
     finding.kind = kind;
     finding.confidence = Confidence::kPossible;
     finding.summary =
-        fmt::format("{} {} ended, and process {}, which started {}, goes on without collecting {}",
+        fmt::format("{} {} ended; process {}, which started {}, has not collected {}",
                     listed_pids(pids), pids.size() == 1 ? "has" : "have", parent,
                     pids.size() == 1 ? "it" : "them", pids.size() == 1 ? "it" : "them");
     finding.evidence.push_back(

@@ -343,7 +343,8 @@ void forget_gil_of_one(model::Process& process, bool all_known) {
   model::Thread* only = process.threads.size() == 1 ? process.threads.data() : nullptr;
   const bool told = only != nullptr && only->waits_on && only->waits_on->kind == "gil";
   const model::Frame* python = told ? model::innermost_python(*only) : nullptr;
-  if (python != nullptr && (all_known || python->file.ends_with("/threading.py")) &&
+  if (python != nullptr &&
+      ((all_known && only->tid == process.pid) || python->file.ends_with("/threading.py")) &&
       std::none_of(only->frames.begin(), only->frames.end(),
                    [](const auto& frame) { return model::takes_gil(frame.function); })) {
     only->waits_on.reset();
