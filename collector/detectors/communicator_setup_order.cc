@@ -157,6 +157,10 @@ Findings detect(const graph::Examination& examination) {
       !working_ranks(examination).empty() || shared_name(examination)) {
     return {};  // two groups with one name were created differently: new-group-subset reports it
   }
+  const auto& all = setups(examination);
+  if (std::any_of(all.begin(), all.end(), [](const Setup& one) { return one.bound; })) {
+    return {};  // ranks elsewhere may be of another communicator
+  }
   const Party& first = parties.front();
   const model::RankSet outside = outside_of(examination, parties);
   const model::RankSet missing =

@@ -13,6 +13,7 @@
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/skipped_step.h"
+#include "collector/detectors/partings/two_groups.h"
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/paths/deciding_origin.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -22,6 +23,42 @@
 
 namespace ddpdoctor::detectors::divergent_branch {
 namespace {
+
+// Without sources, the function that both sides are in shows where they differ: a loop that ended
+// earlier on one side, or a branch.
+void tell_fork(const Explanation& explanation, Finding& finding) {
+  const Fork& fork = *explanation.fork;
+  const Parting& parting = explanation.parting;
+  const bool odd_is_first = fork.ours.line < fork.theirs.line;
+  const model::CallSite& first = odd_is_first ? fork.ours : fork.theirs;
+  const model::CallSite& second = odd_is_first ? fork.theirs : fork.ours;
+  const model::RankSet& early = odd_is_first ? parting.odd.ranks : parting.rest.ranks;
+  const model::RankSet& late = odd_is_first ? parting.rest.ranks : parting.odd.ranks;
+  finding.culprits = {};  // two ranks, each in a call that the other has not made
+  finding.waiting = early.united(late);
+  finding.summary = fmt::format(
+      "{} {} at {} in {} and {} at line {}: a loop ended earlier, or a condition differed; each "
+      "waits for the other",
+      said(early), is_or_are(early), line_of(first), named_function(first.function), said(late),
+      second.line);
+  std::erase_if(finding.locations, [&](const Location& one) {
+    return (one.file == first.file && one.line == first.line) ||
+           (one.file == second.file && one.line == second.line);
+  });
+  finding.locations.insert(
+      finding.locations.begin(),
+      {location(second, late,
+                fmt::format("{} {} here, in {}", said(late), is_or_are(late),
+                            odd_is_first ? parting.rest.operation : parting.odd.operation)),
+       location(first, early,
+                fmt::format("{} {} here, in {}", said(early), is_or_are(early),
+                            odd_is_first ? parting.odd.operation : parting.rest.operation))});
+  finding.fix = fmt::format(
+      "If line {} is in a loop that ends before line {}: give every rank the same number of "
+      "iterations, or all_reduce in each whether any rank has data. Otherwise decide once for all "
+      "ranks.",
+      first.line, second.line);
+}
 
 // The two calls are known, but not the deciding condition.
 void tell_calls(const graph::Examination& examination, const Explanation& explanation,
@@ -35,6 +72,9 @@ void tell_calls(const graph::Examination& examination, const Explanation& explan
   finding.fix =
       "Print the conditions before these two lines (training mode, a loss, a flag) on both ranks; "
       "all_reduce or broadcast the one that differs.";
+  if (each_waits_for_the_other(examination, explanation)) {
+    tell_fork(explanation, finding);
+  }
 }
 
 /// How ranks can decide together, by what decides on each rank now; `{}` is the condition with its

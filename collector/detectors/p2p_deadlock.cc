@@ -9,9 +9,12 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/message_circle.h"
 #include "collector/detectors/evidence/message_tags.h"
+#include "collector/detectors/evidence/refused_pair.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/left_exchange.h"
+#include "collector/detectors/partings/left_out_message.h"
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/posted_messages.h"
@@ -81,82 +84,16 @@ bool is_deadlock(const graph::Examination& examination, const model::RankSet& ci
                 *examination.standing(circle.values()[1]));
 }
 
-std::string sentence(const Standing& standing) {
-  const graph::BlockedCall& call = *standing.call;
-  if (!call.peer) {
-    return fmt::format("rank {} is waiting in {}", standing.rank,
-                       call.operation.empty() ? "a receive" : call.operation);
-  }
-  const std::string tag = tag_of(standing);
-  return fmt::format("rank {} is waiting in {} {} rank {}{}", standing.rank, call.operation,
-                     call.operation == "send" ? "to" : "from", *call.peer,
-                     tag.empty() || tag == "0" ? "" : fmt::format(" with tag {}", tag));
-}
-
 void add_rank(const graph::Examination& examination, model::Rank rank, Finding& finding) {
   const Standing* standing = examination.standing(rank);
   finding.evidence.push_back({.rank = rank,
-                              .text = sentence(*standing) + placed(standing->user),
+                              .text = said_of_message(*standing) + placed(standing->user),
                               .shown = Shown{.file = standing->user.file,
                                              .line = standing->user.line,
-                                             .words = sentence(*standing)}});
+                                             .words = said_of_message(*standing)}});
   if (standing->user.known() && finding.locations.size() < 8) {
-    finding.locations.push_back(location(*standing, sentence(*standing)));
+    finding.locations.push_back(location(*standing, said_of_message(*standing)));
   }
-}
-
-/// If all ranks of a cycle do one thing and a single rank does the other, that rank addresses the
-/// wrong peer: the ring would work if it addressed the rank that waits for it.
-model::RankSet odd_one(const graph::Examination& examination, const model::RankSet& circle) {
-  std::map<model::Rank, std::string> said_by;
-  for (const model::Rank rank : circle) {
-    said_by[rank] = examination.standing(rank)->call->operation;
-  }
-  const auto sides = camps(said_by);
-  return circle.size() > 2 && sides.size() == 2 && sides[1].ranks.size() == 1 ? sides[1].ranks
-                                                                              : circle;
-}
-
-/// The odd one of a cycle and the rank that waits for it would meet if it addressed that rank.
-std::optional<std::string> other_peer(const graph::Examination& examination,
-                                      const model::RankSet& circle, const model::RankSet& odd) {
-  if (odd.size() != 1 || circle.size() < 3) {
-    return std::nullopt;
-  }
-  const Standing& one = *examination.standing(odd.front());
-  const auto partner = std::find_if(circle.begin(), circle.end(), [&](model::Rank rank) {
-    return examination.standing(rank)->call->peer == one.rank;
-  });
-  const bool sends = one.call->operation == "send";
-  return fmt::format(
-      "Check the peer in {}{}: rank {} {} rank {}, but rank {} is the one that {} rank {}.",
-      one.call->operation, one.user.known() ? fmt::format(" ({})", line_of(one.user)) : "",
-      one.rank, sends ? "sends to" : "receives from", *one.call->peer, *partner,
-      sends ? "receives from" : "sends to", one.rank);
-}
-
-/// One sends to the other, which receives from it with another tag: their order is correct.
-bool only_tags_differ(const graph::Examination& examination, const model::RankSet& circle) {
-  const Standing& one = *examination.standing(circle.front());
-  const Standing& other = *examination.standing(circle.values().back());
-  return circle.size() == 2 && tags_differ(one, other) && one.call->peer == other.rank &&
-         other.call->peer == one.rank && one.call->operation != other.call->operation;
-}
-
-/// "ranks 0 and 1 are both waiting in recv; neither sends", if all ranks of the cycle do the same.
-std::optional<std::string> all_do_the_same(const graph::Examination& examination,
-                                           const model::RankSet& circle) {
-  const std::string operation = examination.standing(circle.front())->call->operation;
-  const bool same = std::all_of(circle.begin(), circle.end(), [&](model::Rank rank) {
-    return examination.standing(rank)->call->operation == operation;
-  });
-  const bool sends = operation == "send";
-  if (!same || circle.size() < 2 || (!sends && operation != "recv")) {
-    return std::nullopt;
-  }
-  const bool two = circle.size() == 2;
-  return fmt::format("{} are {} waiting in {}; {} {}", said(circle), two ? "both" : "all",
-                     operation, two ? "neither" : "none of them", sends ? "receives" : "sends");
 }
 
 Finding circle_finding(const graph::Examination& examination, const model::RankSet& circle) {
@@ -164,7 +101,7 @@ Finding circle_finding(const graph::Examination& examination, const model::RankS
   finding.kind = "p2p-deadlock";
   finding.confidence =
       examination.still() || examination.job.ended ? Confidence::kCertain : Confidence::kLikely;
-  finding.culprits = odd_one(examination, circle);
+  finding.culprits = odd_in_circle(examination, circle);
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   std::vector<model::Rank> order = finding.culprits.values();
   for (const model::Rank rank : circle.minus(finding.culprits)) {
@@ -172,7 +109,7 @@ Finding circle_finding(const graph::Examination& examination, const model::RankS
   }
   std::vector<std::string> sentences;
   for (const model::Rank rank : order) {
-    sentences.push_back(sentence(*examination.standing(rank)));
+    sentences.push_back(said_of_message(*examination.standing(rank)));
     add_rank(examination, rank, finding);
   }
   finding.summary =
@@ -184,6 +121,7 @@ Finding circle_finding(const graph::Examination& examination, const model::RankS
                           .value_or(
                               "Send on one side of each pair while the other receives (order "
                               "by rank), or post both with batch_isend_irecv().");
+  tell_left_in_circle(examination, circle, finding);
   return finding;
 }
 
@@ -307,7 +245,7 @@ Findings without_partner(const graph::Examination& examination) {
     finding.confidence = known && examination.still() ? Confidence::kCertain : Confidence::kLikely;
     finding.culprits = {standing.rank};
     finding.waiting = waiting_ranks(examination).minus(finding.culprits);
-    finding.summary = sentence(standing);
+    finding.summary = said_of_message(standing);
     add_rank(examination, standing.rank, finding);
     if (known) {
       const Standing* peer = examination.standing(*standing.call->peer);
@@ -322,6 +260,7 @@ Findings without_partner(const graph::Examination& examination) {
             : "Match every send with a recv: the same number of messages and the right peer, "
               "before the next collective.";
     tell_left_exchange(examination, standing, finding);
+    tell_left_out_message(examination, standing, finding);
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -345,7 +284,7 @@ Findings detect(const graph::Examination& examination) {
   if (!may_hang(examination)) {
     return {};
   }
-  Findings findings;
+  Findings findings = refused_pairs(examination, "p2p-deadlock");
   model::RankSet told;
   for (const Standing& standing : examination.standings) {
     if (!exchanges(standing) || told.contains(standing.rank)) {

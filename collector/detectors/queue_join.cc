@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // queue-join: a process joins its child before it has emptied the queue that the child still has to
 // flush. A pipe holds 64 KB; the child's feeder thread waits for a reader, and the reader waits for
-// the child to exit.
+// the child to exit. Or a thread is in Queue.join() while all readers wait for the next item.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/unmarked_items.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -124,6 +125,52 @@ std::optional<Finding> joins_own_feeder(const graph::Examination& examination,
   return finding;
 }
 
+/// Each reader of the queue waits for the next item, and join() for a task_done() that none of them
+/// will call.
+std::optional<Finding> joins_unmarked_queue(const graph::Examination& examination,
+                                            const model::Process& process) {
+  const auto still = stuck(examination);
+  const auto found =
+      still && alive(process) ? unmarked_items(examination.job, process) : std::nullopt;
+  if (!found) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, process, found->joiner);
+  // Without a path that skips the mark, the item may be with a process that will mark it.
+  const bool handed_on = !found->skipped.known() && !children_of(examination.job, process).empty();
+  const bool proven = found->skipped.known() && *still == Confidence::kLikely;
+  suspect.confidence = !found->same_queue || handed_on ? Confidence::kPossible
+                       : proven                        ? Confidence::kCertain
+                                                       : *still;
+  suspect.note = fmt::format("{} joins the queue here", who({suspect}));
+  const std::size_t readers = found->readers.size();
+  suspect.evidence = fmt::format(
+      "{} is in join() of a queue; {} {} for the next item", full_thread_name(*found->joiner),
+      readers == 1 ? "the only thread that reads"
+                   : fmt::format("the {} threads that read", readers),
+      fmt::format("{} {}", found->same_queue ? "it" : "a queue", readers == 1 ? "waits" : "wait"));
+  Finding finding = accuse(examination, kKind, {suspect});
+  finding.locations.push_back(location(found->read, finding.culprits,
+                                       found->readers.size() == 1
+                                           ? "its reader waits here for an item"
+                                           : "its readers wait here for an item"));
+  if (found->skipped.known()) {
+    finding.locations.push_back(
+        location(found->skipped, finding.culprits, "here a path goes on without task_done()"));
+  }
+  finding.summary = fmt::format(
+      "{} is in join() of a queue ({}) whose items were all taken; task_done() was not called for "
+      "each of them{}",
+      who({suspect}), place(suspect.place), and_who_waits(finding));
+  finding.fix =
+      found->skipped.known()
+          ? fmt::format("Call task_done() once for each item, in a `finally`: {} skips it.",
+                        line_of(found->skipped))
+          : "Call task_done() once for each item, in a `finally`: a `continue` or an exception "
+            "skips it.";
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   for (const model::Process* process : processes(examination.job)) {
@@ -134,6 +181,9 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const model::Process* process : processes(examination.job)) {
     if (auto finding = joins_own_feeder(examination, *process)) {
+      findings.push_back(std::move(*finding));
+    }
+    if (auto finding = joins_unmarked_queue(examination, *process)) {
       findings.push_back(std::move(*finding));
     }
   }
@@ -154,14 +204,18 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector detector;
 const Detector detector{
     .kind = kKind,
-    .title = "A child is joined before its queue is read",
+    .title = "A child is joined before its queue is read, or a queue with unmarked items",
     .explanation =
         R"(What you see: a rank is in Process.join; its child does not exit although its work is finished. With little data it works.
 
 Why: multiprocessing.Queue writes through a pipe of 64 KB. A process ends only after its feeder thread has written everything, and the
 only reader is the process that waits in join.
 
-How ddpdoctor knows: the parent is in join, and the child is in its clean-up while its feeder thread is in a write.
+queue.Queue.join() waits until task_done() was called for each item. If a `continue` or an exception skips that call once, join()
+never returns.
+
+How ddpdoctor knows: the parent is in join, and the child is in its clean-up while its feeder thread is in a write. Of Queue.join():
+each thread that reads this queue waits in get() for the next item, so none can still mark one.
 
 Fix:
     - child.join()

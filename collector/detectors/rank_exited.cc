@@ -9,6 +9,7 @@
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/evidence/smaller_world.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/vanished.h"
 #include "collector/detectors/evidence/wording.h"
@@ -326,6 +327,9 @@ Findings detect(const graph::Examination& examination) {
     return {};
   }
   const bool at_the_start = waits_at_the_start(examination, finding) != nullptr;
+  if (at_the_start && meet_with_two_sizes(examination, finding.waiting, finding.culprits)) {
+    return {};  // environment-differs reports it
+  }
   std::vector<Location> ends = recorded_ends(examination.job, finding.culprits);
   if (ends.empty() && (at_the_start || !gone.empty())) {
     ends = ways_out(examination, finding);

@@ -3,6 +3,7 @@
 // never join.
 #include <optional>
 #include <set>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,11 +13,14 @@
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/paths/deciding_origin.h"
 #include "collector/detectors/paths/source_blocks.h"
+#include "collector/program/origin/yields.h"
+#include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
 
 namespace ddpdoctor::detectors::skipped_sharded_module {
 namespace {
 
+constexpr int kDeepestGenerator = 2;
 constexpr std::size_t kMostCalls = 64;  // of a rank, newest first: the modules of a step
 
 /// A test before a module that each rank answers by itself.
@@ -24,6 +28,35 @@ struct OwnChoice {
   model::CallSite where;
   std::string_view by;  // "random state"
 };
+
+/// A condition around the line, or before the yields of the user's generator that a loop around the
+/// line goes over: it yields only some of the modules.
+std::optional<OwnChoice> own_test_before(const model::JobModel& job,
+                                         const program::SourceText& lines,
+                                         const model::CallSite& site, int depth = 0) {
+  for (const program::Block& block : program::deciding_branches(lines, site.line)) {
+    const model::CallSite where{.file = site.file, .line = block.line, .function = site.function};
+    const auto source =
+        is_loop(block) ? program::Source::kUnknown
+                       : origin_of(job, Test{.where = where, .condition = block.condition}).source;
+    if (is_each_ranks_own(source)) {
+      return OwnChoice{.where = where, .by = decider(source)};
+    }
+  }
+  for (const program::Block& block : program::enclosing(lines, site.line)) {
+    const auto yields = is_loop(block) && depth < kDeepestGenerator
+                            ? program::yields_behind(lines, block.line, job.sources)
+                            : std::vector<program::Yield>{};
+    for (const program::Yield& yield : yields) {
+      if (auto choice = own_test_before(
+              job, *yield.text,
+              {.file = *yield.file, .line = yield.line, .function = yield.function}, depth + 1)) {
+        return choice;
+      }
+    }
+  }
+  return std::nullopt;
+}
 
 /// Around the lines on which the ranks gathered parameters of late.
 std::optional<OwnChoice> own_choice(const graph::Examination& examination, const Parting& parting) {
@@ -36,18 +69,9 @@ std::optional<OwnChoice> own_choice(const graph::Examination& examination, const
         if (!asked.insert(site).second) {
           continue;
         }
-        for (const program::Block& block :
-             program::deciding_branches(lines_of(examination.job, site.file), site.line)) {
-          const model::CallSite where{
-              .file = site.file, .line = block.line, .function = site.function};
-          const auto source =
-              is_loop(block)
-                  ? program::Source::kUnknown
-                  : origin_of(examination.job, Test{.where = where, .condition = block.condition})
-                        .source;
-          if (is_each_ranks_own(source)) {
-            return OwnChoice{.where = where, .by = decider(source)};
-          }
+        if (auto choice =
+                own_test_before(examination.job, lines_of(examination.job, site.file), site)) {
+          return choice;
         }
       }
     }

@@ -15,11 +15,7 @@
 #include "collector/detectors/evidence/store_keys.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
-#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
-#include "collector/program/questions/blocks.h"
-#include "collector/program/questions/expressions.h"
-#include "collector/program/questions/strings.h"
 
 namespace ddpdoctor::detectors::store_wait {
 namespace {
@@ -27,92 +23,13 @@ namespace {
 constexpr std::string_view kKind = "store-wait";
 constexpr std::size_t kLongestHeader = 80;
 
-/// `KEY = "plan/0"`: whether a line binds a name to a string, and the string.
-std::pair<std::string_view, std::string_view> bound_string(std::string_view line) {
-  const auto words = program::words_in(line);
-  const bool binds = words.size() == 2 && words[1].size() > 2 &&
-                     (words[1].front() == '"' || words[1].front() == '\'') &&
-                     program::changes(line, words[0]);
-  return binds ? std::pair(words[0], words[1].substr(1, words[1].size() - 2))
-               : std::pair<std::string_view, std::string_view>();
-}
-
-/// The string that a constant of the program holds: "plan/0" of `self.KEY`.
-std::string named_string(const model::JobModel& job, std::string_view name) {
-  for (const auto& [file, lines] : job.sources) {
-    for (const auto& [number, text] : lines) {
-      if (text.find(name) == std::string::npos) {
-        continue;
-      }
-      const auto [bound, value] = bound_string(text);
-      if (!bound.empty() && bound == name) {
-        return std::string(value);
-      }
-    }
-  }
-  return {};
-}
-
-/// The first string in the call on the user's line: store.get("plan/0") → "plan/0", also through a
-/// constant or a helper; for an f-string, the part before the first brace.
-std::string key_in_source(const model::JobModel& job, const model::CallSite& site) {
-  const std::string statement = program::statement_at(lines_of(job, site.file), site.line);
-  for (const std::string_view call : {".get(", ".wait("}) {
-    const std::size_t at = statement.find(call);
-    const std::size_t open =
-        at == std::string::npos ? at : statement.find_first_of("'\"", at + call.size());
-    const std::size_t close =
-        open == std::string::npos ? open : statement.find(statement[open], open + 1);
-    if (close != std::string::npos) {
-      const std::string text = statement.substr(open + 1, close - open - 1);
-      return statement[open - 1] == 'f' ? text.substr(0, text.find('{')) : text;
-    }
-    for (const std::string_view name : program::values_read(
-             at == std::string::npos ? std::string_view()
-                                     : std::string_view(statement).substr(at + call.size()))) {
-      if (auto key = named_string(job, name); !key.empty()) {
-        return key;
-      }
-    }
-    if (at == std::string::npos) {
-      continue;
-    }
-    for (const std::string& made :
-         program::strings_of(lines_of(job, site.file), site.line, job.sources)) {
-      if (const std::string start = made.substr(0, made.find('{')); start.size() > 1) {
-        return start;
-      }
-    }
-  }
-  return {};
-}
-
-/// The key as the user wrote it: torch puts "default_pg/0//" before the keys of its store.
-std::string own_name(const std::string& key) {
-  const std::size_t end = key.find("//");
-  const std::size_t slash = end == std::string::npos ? end : key.rfind('/', end - 1);
-  const bool numbered = slash != std::string::npos && slash + 1 < end &&
-                        std::all_of(key.begin() + static_cast<std::ptrdiff_t>(slash) + 1,
-                                    key.begin() + static_cast<std::ptrdiff_t>(end),
-                                    [](char c) { return c >= '0' && c <= '9'; });
-  return numbered && end + 2 < key.size() ? key.substr(end + 2) : key;
-}
-
-std::string key_of(const model::JobModel& job, const graph::Standing& standing) {
-  const model::WaitsOn* waits =
-      standing.thread == nullptr ? nullptr : waits_on(*standing.thread, "store-key");
-  const bool names_key =
-      waits != nullptr && !waits->target.empty() && !waits->target.starts_with("rank:");
-  return names_key ? own_name(waits->target) : key_in_source(job, standing.user);
-}
-
 /// Ranks in the user's own store calls, by key. Torch's own use of the store (init, new_group) has
 /// a different activity.
 std::map<std::string, model::RankSet> waiters_by_key(const graph::Examination& examination) {
   std::map<std::string, model::RankSet> out;
   for (const graph::Standing& standing : examination.standings) {
     if (standing.activity == graph::Activity::kStore && standing.user.known()) {
-      out[key_of(examination.job, standing)].insert(standing.rank);
+      out[awaited_key(examination.job, standing)].insert(standing.rank);
     }
   }
   return out;
@@ -126,35 +43,6 @@ bool somebody_is_missing(const graph::Examination& examination) {
                        return standing.activity == kUnobserved || standing.activity == kAbsent ||
                               standing.activity == kDead || standing.activity == kExited;
                      });
-}
-
-/// The part of a key before the rank or step in it: "address/" of "address/3".
-std::string_view stem(std::string_view key) {
-  const std::size_t digit = key.find_first_of("0123456789");
-  return digit == std::string_view::npos || digit == 0 ? key : key.substr(0, digit);
-}
-
-/// A user line that sets this key.
-std::optional<KeySetter> setter(const model::JobModel& job, std::string_view key) {
-  if (key.empty()) {
-    return std::nullopt;
-  }
-  if (auto found = setter_by_string(job, key)) {
-    return found;
-  }
-  const auto names_it = [&](const std::string& line) {
-    const auto words = program::words_in(line);
-    return std::any_of(words.begin(), words.end(),
-                       [&](std::string_view word) { return named_string(job, word) == key; });
-  };
-  for (const auto& [file, lines] : job.sources) {
-    for (const auto& [number, text] : calls_that_set_keys(job, lines)) {
-      if (text.find(stem(key)) != std::string::npos || names_it(text)) {
-        return KeySetter{.where = {.file = file, .line = number, .function = {}}};
-      }
-    }
-  }
-  return std::nullopt;
 }
 
 /// The rank that should set the key according to the capture.
@@ -226,11 +114,46 @@ bool may_set_it_yet(const graph::Examination& examination, const model::RankSet&
   return setters.empty() ? !at_work.empty() : setters.minus(at_work).empty();
 }
 
+/// The program sets and deletes the key, and most ranks have gone on: a rank that comes after the
+/// deletion waits for ever. Which rank is at fault is not known.
+std::optional<Finding> came_too_late(const graph::Examination& examination, const std::string& key,
+                                     const model::RankSet& waiters, Confidence sure) {
+  const auto set_at = key_setter(examination.job, key);
+  const auto deleted_at = remover_by_string(examination.job, key);
+  const model::RankSet all = model::all_ranks(examination.job);
+  if (!set_at || !deleted_at || all.size() <= 2 * waiters.size() ||
+      !ranks_elsewhere(examination).empty()) {
+    return std::nullopt;
+  }
+  const graph::Standing* first = examination.standing(waiters.front());
+  const std::string written = as_written(examination.job, key, *first);
+  Finding finding;
+  finding.kind = kKind;
+  // Two facts: the wait for this key, and nobody is left who could set it.
+  finding.confidence = sure == Confidence::kLikely ? Confidence::kCertain : sure;
+  finding.waiting = waiting_ranks(examination).united(waiters);
+  finding.summary = fmt::format(
+      "{} for the key {} in the store ({}), which does not exist; the program deletes this key "
+      "({})",
+      ranks_do(waiters, "is waiting", "are waiting"), key, place(first->user), place(*deleted_at));
+  finding.locations = {location(first->user, waiters,
+                                waiting_here(examination.job, waiters, "for the key " + written)),
+                       location(*deleted_at, {}, "the key is deleted here"),
+                       location(set_at->where, {}, "the key is set here")};
+  finding.fix = fmt::format(
+      "Delete the key ({}) only after all {} ranks have read it: count them with store.add(), or "
+      "call barrier() first.",
+      line_of(*deleted_at), all.size());
+  add_whereabouts(finding, examination, all);
+  finding.details["key"] = key;
+  return finding;
+}
+
 Finding nobody_sets(const graph::Examination& examination, const std::string& key,
                     const model::RankSet& waiters, Confidence sure) {
   Finding finding;
   finding.kind = kKind;
-  const auto set_at = setter(examination.job, key);
+  const auto set_at = key_setter(examination.job, key);
   model::RankSet elsewhere = ranks_elsewhere(examination);
   finding.confidence = sure;
   if (elsewhere.empty()) {  // who has gone past the line waits for those who need the key
@@ -360,6 +283,10 @@ Findings detect(const graph::Examination& examination) {
     }
     const model::RankSet setters = named_setters(examination, waiters);
     if (may_set_it_yet(examination, waiters, setters)) {
+      continue;
+    }
+    if (auto late = came_too_late(examination, key, waiters, *sure); late && setters.empty()) {
+      findings.push_back(std::move(*late));
       continue;
     }
     findings.push_back(setters.empty()

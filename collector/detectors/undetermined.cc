@@ -13,15 +13,18 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/behind_gpus.h"
+#include "collector/detectors/evidence/each_place.h"
 #include "collector/detectors/evidence/engine_waits.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/half_finished.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/ras_counts.h"
+#include "collector/detectors/evidence/served_requests.h"
 #include "collector/detectors/evidence/threads_in_calls.h"
 #include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/unknown_log.h"
+#include "collector/detectors/evidence/waiting_aborts.h"
 #include "collector/detectors/evidence/where_dumped.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/log_lines.h"
@@ -101,6 +104,12 @@ Findings nothing_known(const graph::Examination& examination) {
   Finding finding;
   finding.kind = "undetermined";
   finding.confidence = Confidence::kPossible;
+  if (const auto served = served_until_end(examination.job)) {
+    finding.summary = fmt::format("the log shows no hang: at its end the server {}", served->what);
+    finding.fix = "If requests hang now, run `ddpdoctor attach PID` on the server.";
+    finding.evidence.push_back({.rank = {}, .text = "log: " + served->line});
+    return {finding};
+  }
   const auto last = last_line_of_the_log(examination.job);
   finding.summary = last ? fmt::format("the log names no known cause; its last line: {}", *last)
                          : "no stack and no recorded call of any rank is known";
@@ -217,24 +226,6 @@ Findings felt_another_end(const graph::Examination& examination) {
   return {finding};
 }
 
-/// One line for each position of some of the ranks.
-void tell_each_place(const graph::Examination& examination, const model::RankSet& ranks,
-                     Finding& finding) {
-  constexpr std::size_t kMostPlaces = 4;
-  std::map<model::Rank, std::string> said_of;
-  for (const model::Rank rank : ranks) {
-    said_of[rank] = whereabouts(examination.job, *examination.standing(rank));
-  }
-  for (const Camp& camp : camps(said_of)) {
-    const graph::Standing* standing = examination.standing(camp.ranks.front());
-    if (standing->user.known() && finding.locations.size() < kMostPlaces) {
-      finding.locations.push_back(
-          location(standing->user, camp.ranks, waiting_here(examination.job, camp.ranks)));
-    }
-  }
-  add_whereabouts(finding, examination, ranks);
-}
-
 /// Every rank waits for its GPU, or stays at its line on one, and no record shows what is queued.
 Findings all_behind_their_gpus(const graph::Examination& examination) {
   const model::RankSet behind = behind_their_gpus(examination);
@@ -257,6 +248,7 @@ Findings all_behind_their_gpus(const graph::Examination& examination) {
                   said(stay));
   finding.fix = next_steps(examination, true);
   tell_each_place(examination, stay, finding);
+  tell_waiting_aborts(examination, finding);
   return {finding};
 }
 
@@ -345,18 +337,16 @@ Findings detect(const graph::Examination& examination) {
   finding.kind = "undetermined";
   finding.confidence = Confidence::kPossible;
   finding.waiting = waiting;
-  const graph::Standing* standing = examination.standing(waiting.front());
-  finding.summary =
-      fmt::format("{} {}", ranks_do(waiting, "is waiting", "are waiting"),
-                  hangs ? "in a collective; " + why_unknown(examination)
-                        : "for other ranks; one snapshot cannot tell a hang from a normal step");
+  const std::string together = common_whereabouts(examination, waiting);
+  const std::string_view unsure = "one snapshot cannot tell a hang from a normal step";
+  finding.summary = !together.empty() && !hangs
+                        ? fmt::format("{}; {}", together, unsure)
+                        : fmt::format("{} {}", ranks_do(waiting, "is waiting", "are waiting"),
+                                      hangs ? "in a collective; " + why_unknown(examination)
+                                            : fmt::format("for other ranks; {}", unsure));
   const bool ask_nccl = examination.history.empty() && is_gpu_job(examination);
   finding.fix = next_steps(examination, ask_nccl);
-  if (standing->user.known()) {
-    finding.locations.push_back(
-        location(standing->user, waiting, waiting_here(examination.job, waiting)));
-  }
-  add_whereabouts(finding, examination, waiting);
+  tell_each_place(examination, waiting, finding);
   return {finding};
 }
 

@@ -201,6 +201,11 @@ constexpr Operation kOperations[] = {
     {"send_object_list", "send", kPointToPoint},
     {"recv_object_list", "recv", kPointToPoint},
     {"batch_isend_irecv", "batch_isend_irecv", kPointToPoint},
+    // Made by all ranks of a communicator or group; wrappers call them (framework_calls.cc).
+    {"ncclCommInitRank", "ncclCommInitRank", kCollective, true},
+    {"ncclCommSplit", "ncclCommSplit", kCollective, true},
+    {"ncclCommWindowRegister", "ncclCommWindowRegister", kCollective, true},
+    {"symmetric-memory rendezvous", "symmetric-memory rendezvous", kCollective, true},
 };
 
 }  // namespace

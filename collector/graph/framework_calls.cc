@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "collector/graph/activity_rules.h"
 #include "collector/model/questions.h"
@@ -16,6 +17,12 @@ bool contains_part(string_view text, string_view part) {
   return text.find(part) != string_view::npos;
 }
 
+/// How the functions of a file are named after operations.
+enum class Names {
+  kExact,   // "all_reduce", "_all_reduce"
+  kInside,  // "tp_allgather", "mpi_recv_object": also the group before it and the kind of data
+};
+
 /// A framework function that makes a collective, with a part of its file name. Empty function: all
 /// functions of the file, which are named after the operations they wrap; empty operation: the
 /// function's own name.
@@ -23,9 +30,10 @@ struct WrapperRow {
   string_view function;
   string_view file;
   string_view operation;
+  Names names = Names::kExact;
 };
 
-constexpr std::array<WrapperRow, 14> kWrappers = {{
+constexpr std::array<WrapperRow, 25> kWrappers = {{
     {"", "deepspeed/comm/", ""},
     {"_allgather_params_coalesced", "deepspeed/runtime/zero/partition_parameters.py",
      "all_gather_into_tensor"},
@@ -46,6 +54,19 @@ constexpr std::array<WrapperRow, 14> kWrappers = {{
      "all_gather_into_tensor"},
     {"_unshard", "torch/distributed/fsdp/", "all_gather_into_tensor"},
     {"unshard", "torch/distributed/fsdp/", "all_gather_into_tensor"},
+    {"rendezvous", "torch/distributed/_symmetric_memory/", "symmetric-memory rendezvous"},
+    // Bindings through ctypes have the names of NCCL's functions.
+    {"ncclCommInitRank", "", "ncclCommInitRank"},
+    {"ncclCommInitRankConfig", "", "ncclCommInitRank"},
+    {"ncclCommSplit", "", "ncclCommSplit"},
+    {"ncclCommWindowRegister", "", "ncclCommWindowRegister"},
+    // Over mpi4py, whose methods have no Python frames, and over NCCL through bindings.
+    {"", "tensorrt_llm/_torch/distributed/communicator.py", "", Names::kInside},
+    {"", "tensorrt_llm/_utils.py", "", Names::kInside},
+    {"", "chainermn/communicators/", "", Names::kInside},
+    {"", "cupyx/distributed/_nccl_comm.py", "", Names::kInside},
+    {"", "paddle/distributed/communication/", "", Names::kInside},
+    {"", "xgboost/collective.py", "", Names::kInside},
 }};
 
 /// A framework function, with a part of its file name, and the phase of a step that it belongs to.
@@ -90,31 +111,98 @@ string_view bare_name(const stacks::Frame& frame) {
   return name;
 }
 
+/// MPI's spelling of the operations of torch.
+constexpr std::array<std::pair<string_view, string_view>, 6> kSpellings = {{
+    {"allgather", "all_gather"},
+    {"allgatherv", "all_gather"},
+    {"allreduce", "all_reduce"},
+    {"alltoall", "all_to_all"},
+    {"bcast", "broadcast"},
+    {"gatherv", "gather"},
+}};
+
+/// The longest run of the words of a name that is an operation: "all_gather" of "tp_allgather",
+/// "send" of "mpi_send_object".
+const Operation* operation_inside(string_view name) {
+  const Operation* found = nullptr;
+  std::size_t longest = 0;
+  for (std::size_t begin = 0; begin < name.size(); begin = name.find('_', begin) + 1) {
+    for (std::size_t end = begin; end != string_view::npos && end < name.size();) {
+      end = name.find('_', end + 1);
+      string_view words = name.substr(begin, end == string_view::npos ? end : end - begin);
+      const std::size_t length = words.size();
+      const auto* const spelt =
+          std::find_if(kSpellings.begin(), kSpellings.end(),
+                       [words](const auto& one) { return one.first == words; });
+      words = spelt == kSpellings.end() ? words : spelt->second;
+      const Operation* const operation = length > longest ? operation_of(words) : nullptr;
+      longest = operation == nullptr ? longest : length;
+      found = operation == nullptr ? found : operation;
+    }
+    if (name.find('_', begin) == string_view::npos) {
+      break;
+    }
+  }
+  return found;
+}
+
+const Operation* operation_in(const WrapperRow& row, const stacks::Frame& frame) {
+  if (!row.operation.empty()) {
+    return operation_of(row.operation);
+  }
+  return row.names == Names::kExact ? operation_of(bare_name(frame))
+                                    : operation_inside(bare_name(frame));
+}
+
+/// The rows for a function of a framework; nothing else is one of its wrappers.
+struct Wraps {
+  bool any = false;
+  const Operation* operation = nullptr;
+};
+
+Wraps wraps(const stacks::Frame& frame) {
+  Wraps out;
+  for (const WrapperRow& row : kWrappers) {
+    if (out.operation == nullptr && contains_part(frame.file, row.file) &&
+        (row.function.empty() || plain_name(frame.function) == row.function)) {
+      out.any = true;
+      out.operation = operation_in(row, frame);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
-string_view wrapped_operation(std::span<const stacks::Frame> frames) {
+WrappedCall wrapped_call(std::span<const stacks::Frame> frames) {
+  WrappedCall out;
   for (const stacks::Frame& frame : frames) {
     if (frame.language != stacks::Language::kPython) {
       continue;
     }
-    bool wraps = false;
-    for (const WrapperRow& row : kWrappers) {
-      if (!contains_part(frame.file, row.file) ||
-          (!row.function.empty() && plain_name(frame.function) != row.function)) {
-        continue;
-      }
-      const Operation* named =
-          row.operation.empty() ? operation_of(bare_name(frame)) : operation_of(row.operation);
-      if (named != nullptr) {
-        return named->operation;
-      }
-      wraps = true;
+    const Wraps one = wraps(frame);
+    if (out.operation.empty() ? !one.any && !model::is_torch_file(frame.file)
+                              : one.operation == nullptr) {
+      break;
     }
-    if (!wraps && !model::is_torch_file(frame.file)) {
-      return {};
+    if (one.operation != nullptr) {
+      out.operation = out.operation.empty() ? one.operation->operation : out.operation;
+      out.called = &frame;
     }
   }
-  return {};
+  return out;
+}
+
+std::vector<const stacks::Frame*> callers_of_wrapper(const model::Thread& thread,
+                                                     const stacks::Frame* wrapper) {
+  std::vector<const stacks::Frame*> out = model::user_frames(thread);
+  const auto outside = std::find_if(out.begin(), out.end(), [wrapper](const stacks::Frame* frame) {
+    return wrapper == nullptr || frame > wrapper;  // both are in thread.frames
+  });
+  if (outside != out.end()) {
+    out.erase(out.begin(), outside);
+  }
+  return out;
 }
 
 string_view phase_of(std::span<const stacks::Frame> frames) {

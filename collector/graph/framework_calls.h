@@ -5,14 +5,26 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::graph {
 
-/// The operation of a framework's wrapper around torch.distributed, if the innermost frames are
-/// those of such a wrapper (torch frames may be below it); empty = no such frame.
-std::string_view wrapped_operation(std::span<const stacks::Frame> frames);
+/// A call of a framework's own function that makes a collective.
+struct WrappedCall {
+  std::string_view operation;             // empty = the innermost frames are of no such function
+  const stacks::Frame* called = nullptr;  // the outermost of the framework's functions
+};
+
+/// The call if the innermost frames are those of a framework's wrapper around torch.distributed,
+/// MPI or NCCL (torch frames may be below it).
+WrappedCall wrapped_call(std::span<const stacks::Frame> frames);
+
+/// The user's frames, or those of a framework that take their place, without its wrapper of the
+/// call if other frames are left. The wrapper may be nullptr.
+std::vector<const stacks::Frame*> callers_of_wrapper(const model::Thread& thread,
+                                                     const stacks::Frame* wrapper);
 
 /// "generate", "forward", "backward", "prefill", "decode", "save": the phase of the innermost frame
 /// in the table; empty = no such frame.

@@ -180,10 +180,9 @@ Standing stand(const Context& context, const model::Process& process, const mode
   if (!result.call) {
     result.call = call_without_python(process, thread);
   }
-  const std::string_view wrapped =
-      result.call ? std::string_view() : wrapped_operation(thread.frames);
-  if (!wrapped.empty()) {
-    result.call = BlockedCall{.operation = std::string(wrapped)};
+  const WrappedCall wrapped = result.call ? WrappedCall{} : wrapped_call(thread.frames);
+  if (!wrapped.operation.empty()) {
+    result.call = BlockedCall{.operation = std::string(wrapped.operation)};
   }
   const model::CollectiveCall* head = nullptr;
   result.activity = activity_of(context.job, process, thread, result.call);
@@ -251,11 +250,11 @@ Standing stand(const Context& context, const model::Process& process, const mode
     }
     complete_from_history(*result.call, result, context.job, context.history);
   }
-  if (const stacks::Frame* user = model::user_frame(thread)) {
-    result.user = model::call_site(*user);
-  }
-  for (const stacks::Frame* frame : model::user_frames(thread)) {
+  for (const stacks::Frame* frame : callers_of_wrapper(thread, wrapped.called)) {
     result.callers.push_back(model::call_site(*frame));
+  }
+  if (const stacks::Frame* user = model::user_frame(thread)) {
+    result.user = result.callers.empty() ? model::call_site(*user) : result.callers.front();
   }
   if (result.callers.empty() && result.user.known()) {
     result.callers.push_back(result.user);

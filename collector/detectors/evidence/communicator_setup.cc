@@ -38,19 +38,26 @@ constexpr auto kSetup = std::to_array<SetupRow>({
     {"ProcessGroupNCCL::initNCCLComm", SetupKind::kInit},
 });
 
+/// A function of NCCL, or the one of a binding through ctypes, which has its name.
+bool calls(const model::Frame& frame, std::string_view function) {
+  return frame.language == model::Language::kNative
+             ? frame.function.find(function) != std::string::npos
+             : function.starts_with("nccl") && frame.function.starts_with(function);
+}
+
 std::optional<Setup> setup_of(const model::JobModel& job, const graph::Standing& standing) {
   if (standing.thread == nullptr || standing.thread->frames.empty()) {
     return std::nullopt;
   }
   for (const SetupRow& row : kSetup) {
     for (const model::Frame& frame : standing.thread->frames) {
-      if (frame.language == model::Language::kNative &&
-          frame.function.find(row.function) != std::string::npos) {
+      if (calls(frame, row.function)) {
         auto call = graph::call_in_frames(job, standing.thread->frames);
         return Setup{.standing = &standing,
                      .kind = row.kind,
                      .function = std::string(row.function),
-                     .call = call && !call->group.empty() ? std::move(call) : standing.call};
+                     .call = call && !call->group.empty() ? std::move(call) : standing.call,
+                     .bound = frame.language == model::Language::kPython};
       }
     }
   }

@@ -20,6 +20,7 @@ struct Setup {
   SetupKind kind = SetupKind::kInit;
   std::string function;                    // "ncclCommSplit"
   std::optional<graph::BlockedCall> call;  // from its frames: no record contains the group yet
+  bool bound = false;  // a framework calls NCCL itself: its communicators have unknown members
 };
 
 /// One for each rank whose stack shows such a function; read once.

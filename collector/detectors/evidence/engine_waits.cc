@@ -25,6 +25,12 @@ std::string_view method_in(std::string_view line) {
                           : line.substr(at + kCall.size(), end - at - kCall.size());
 }
 
+/// vLLM 0.8 to 0.20: "Waiting for 1 local, 0 remote core engine proc(s) to start.": those to
+/// connect have not reported yet, those to start have, and initialize.
+bool says_initializes(std::string_view line) {
+  return line.find(" remote core engine proc(s) to start") != line.npos;
+}
+
 bool says_no_block(std::string_view line) {
   return line.find("No available shared memory broadcast block found in ") != line.npos;
 }
@@ -35,6 +41,8 @@ std::optional<Finding> engine_waits(const model::JobModel& job) {
   std::string method;
   Finding finding;
   int blocks = 0;
+  int starts = 0;
+  bool ends_in_start = false;
   for (const model::Log& log : job.logs) {
     for (const std::string_view raw : base::split(log.text, '\n')) {
       const std::string_view line = model::read_log_line(raw.substr(0, 65'536)).text;
@@ -42,23 +50,31 @@ std::optional<Finding> engine_waits(const model::JobModel& job) {
                                                                 : method_in(line);
       const bool first_call = !called.empty() && method.empty();
       const bool first_block = says_no_block(line) && ++blocks == 1;
+      const bool initializes = says_initializes(line);
+      const bool first_start = initializes && ++starts == 1;
+      ends_in_start = initializes || (ends_in_start && base::trim(line).empty());
       if (first_call) {
         method = base::elide(base::printable(called), 64);
       }
-      if (first_call || first_block) {
+      if (first_call || first_block || first_start) {
         finding.evidence.push_back(
             {.rank = {},
              .text = "log: " + base::elide(base::printable(base::trim(line)), kLongestEngineLine)});
       }
     }
   }
-  if (method.empty() && (blocks == 0 || output_goes_on(job))) {
+  const bool silent = ends_in_start || (blocks > 0 && !output_goes_on(job));
+  if (method.empty() && !silent) {
     return std::nullopt;
   }
   finding.kind = "undetermined";
   finding.confidence = Confidence::kPossible;
   finding.summary =
-      method.empty()
+      method.empty() && blocks == 0
+          ? std::string(
+                "vLLM's engine processes have connected and initialize; no line shows what they "
+                "wait for")
+      : method.empty()
           ? std::string(
                 "a process of vLLM waited for messages of its engine or its workers; no "
                 "line shows which process is late")

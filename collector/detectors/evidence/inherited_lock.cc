@@ -67,7 +67,8 @@ Finding finding_of(const graph::Examination& examination, std::string_view kind,
                    const model::Process& heir, const Waiters& waiters, Confidence still) {
   Finding finding;
   finding.kind = kind;
-  finding.confidence = still;
+  // Two facts: the wait in the stack, and the kernel's list of those who have the locked file open.
+  finding.confidence = still == Confidence::kLikely ? Confidence::kCertain : still;
   finding.waiting = waiters.ranks;
   const auto rank = served_rank(examination.job, heir);
   const std::string parent =

@@ -55,6 +55,9 @@ bool holds_path(std::string_view line, std::string_view path) {
 }
 
 bool matches(const KnownException& known, std::string_view line) {
+  if (!known.unless.empty() && line.find(known.unless) != std::string_view::npos) {
+    return false;
+  }
   if (line.find(known.pattern) == std::string_view::npos || known.also.empty()) {
     return line.find(known.pattern) != std::string_view::npos;
   }
@@ -191,7 +194,9 @@ bool got_over(const std::vector<Traceback>& all, const Sighting& sighting) {
 }
 
 Suspect suspect_of(const Sighting& sighting, bool harmless) {
-  const Confidence sure = sighting.place.known() ? Confidence::kCertain : Confidence::kLikely;
+  const Confidence sure = sighting.place.known() && !sighting.exception->ambiguous
+                              ? Confidence::kCertain
+                              : Confidence::kLikely;
   harmless = harmless || (sighting.exception->common && sighting.speaker != Speaker::kItself);
   return {.rank = sighting.rank,
           .place = sighting.place,

@@ -20,6 +20,7 @@ struct KnownException {
       kind{};  // the detector that uses it; empty = a consequence of another rank's failure
   std::string_view pattern{};  // part of the line
   std::string_view also{};     // another part of the same line; empty = none
+  std::string_view unless{};   // a line with this part means something else; empty = none
   std::string_view said_by{};  // the library that writes it; empty = no other library does
   bool common = false;         // other programs write it, too
   std::string_view meaning{};  // completes "rank 2 …": "touched CUDA in a forked child"
@@ -33,6 +34,7 @@ struct KnownException {
   bool passes = false;  // is retried: counts only if its program wrote nothing after it
   bool transient =
       false;  // ends by itself: counts only if the job did not go on, or was interrupted
+  bool ambiguous = false;  // calls of the program that do not match cause it, too: at most likely
 };
 
 std::span<const KnownException> known_exceptions();

@@ -188,7 +188,8 @@ constexpr KnownException kOfTransports[] = {
      .pattern = "is neither AF_INET(",
      .meaning = "received an invalid address from a different rank: NCCL probably found no "
                 "interface there",
-     .fix = kInterface},
+     .fix = kInterface,
+     .ambiguous = true},
     {.kind = "nccl-unreachable",
      .pattern = "Unable to find address for: ",
      .meaning = "found no network interface for gloo",

@@ -68,8 +68,9 @@ constexpr KnownException lost_vllm_worker(std::string_view pattern) {
 
 constexpr KnownException kOfWorkers[] = {
     {.kind = "rendezvous-incomplete",
-     .pattern = "core engine proc(s) to start",
-     .meaning = "waits for engine processes of vLLM that have not started",
+     .pattern = "core engine proc(s) to connect",  // "to start": they are connected
+     .unless = " 0 remote core",                   // those of this node are only slow
+     .meaning = "waits for engine processes of vLLM on other nodes that have not connected",
      .fix =
          "Start the engines of the other nodes (--data-parallel-start-rank, --headless) with the "
          "same --data-parallel-address, and read their output.",

@@ -41,4 +41,14 @@ struct KeySetter {
 /// constant is not found.
 std::optional<KeySetter> setter_by_string(const model::JobModel& job, std::string_view key);
 
+/// A user line that sets this key; also through a named constant.
+std::optional<KeySetter> key_setter(const model::JobModel& job, std::string_view key);
+
+/// The key that this rank waits for, from memory or from the string at the user's line; may be
+/// empty.
+std::string awaited_key(const model::JobModel& job, const graph::Standing& standing);
+
+/// A line of the user's source that deletes the key; found like the line that sets it.
+std::optional<model::CallSite> remover_by_string(const model::JobModel& job, std::string_view key);
+
 }  // namespace ddpdoctor::detectors

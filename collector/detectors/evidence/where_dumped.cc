@@ -53,10 +53,81 @@ std::vector<Place> places(const graph::Examination& examination) {
   return out;
 }
 
-std::string sleeper(const Place& place) {
-  return place.process->rank  ? fmt::format("rank {}", *place.process->rank)
-         : place.process->pid ? fmt::format("process {}", place.process->pid)
-                              : std::string("a process");
+/// Processes whose main threads are in one function at one line.
+struct Group {
+  const Place* first = nullptr;
+  const model::Frame* inside = nullptr;  // the innermost Python frame of each
+  model::RankSet ranks;
+  std::vector<pid_t> others;  // processes that are no ranks
+
+  [[nodiscard]] bool one() const {
+    return ranks.size() + others.size() == 1;
+  }
+};
+
+bool is_there(const Group& group, const Place& place, const model::Frame* inside) {
+  const bool known = group.inside != nullptr && inside != nullptr;
+  return graph::same_line(group.first->standing.user, place.standing.user) &&
+         (group.inside == inside ||
+          (known && group.inside->file == inside->file && group.inside->line == inside->line));
+}
+
+std::vector<Group> by_line(const std::vector<Place>& all) {
+  std::vector<Group> out;
+  for (const Place& place : all) {
+    const model::Frame* inside = model::innermost_python(*place.standing.thread);
+    auto known = std::find_if(out.begin(), out.end(),
+                              [&](const Group& one) { return is_there(one, place, inside); });
+    if (known == out.end()) {
+      out.push_back({.first = &place, .inside = inside, .ranks = {}, .others = {}});
+      known = out.end() - 1;
+    }
+    if (place.process->rank) {
+      known->ranks.insert(*place.process->rank);
+    } else {
+      known->others.push_back(place.process->pid);
+    }
+  }
+  return out;
+}
+
+/// "ranks 0-3", "process 4711", "rank 0 and 2 other processes".
+std::string sleepers(const Group& group) {
+  const std::size_t others = group.others.size();
+  if (group.ranks.empty()) {
+    return others > 1        ? fmt::format("{} processes", others)
+           : group.others[0] ? fmt::format("process {}", group.others[0])
+                             : std::string("a process");
+  }
+  return others == 0 ? said(group.ranks)
+                     : fmt::format("{} and {} other {}", said(group.ranks), others,
+                                   others == 1 ? "process" : "processes");
+}
+
+std::string sleep_at(const Group& group) {
+  return fmt::format("{} {} at {}", sleepers(group), group.one() ? "sleeps" : "sleep",
+                     line_of(group.first->standing.user));
+}
+
+/// "ranks 0-3 are all in ncclCommWindowRegister (pynccl_wrapper.py:545)": no rank is elsewhere.
+std::string all_in_one(const Group& group) {
+  const model::CallSite& user = group.first->standing.user;
+  const std::string function =
+      group.inside == nullptr ? std::string() : named_function(group.inside->function);
+  const std::size_t count = group.ranks.size() + group.others.size();
+  const std::string all = fmt::format("{} are {}", sleepers(group), count == 2 ? "both" : "all");
+  return function.empty() || function == "<module>"
+             ? fmt::format("{} at {}", all, line_of(user))
+             : fmt::format("{} in {} ({})", all, base::printable(function), line_of(user));
+}
+
+std::string summary_of_sleep(const std::vector<Group>& groups) {
+  if (groups.size() > 1) {
+    return fmt::format("{}, {}{}; the dumps do not show what keeps them there", sleep_at(groups[0]),
+                       sleep_at(groups[1]), groups.size() > 2 ? ", others elsewhere" : "");
+  }
+  return groups[0].one() ? sleep_at(groups[0]) + "; one dump does not show what keeps it there"
+                         : all_in_one(groups[0]) + "; one dump does not show what keeps them there";
 }
 
 }  // namespace
@@ -70,18 +141,16 @@ std::optional<Finding> where_dumped(const graph::Examination& examination) {
   if (all.empty()) {
     return std::nullopt;
   }
+  const std::vector<Group> groups = by_line(all);
   Finding finding;
   finding.kind = "undetermined";
   finding.confidence = Confidence::kPossible;
-  const Place& first = all.front();
-  finding.summary = fmt::format("{} sleeps at {}; one dump does not show what keeps it there",
-                                sleeper(first), line_of(first.standing.user));
-  for (const Place& one : all) {
+  finding.summary = summary_of_sleep(groups);
+  for (const Group& group : groups) {
     if (finding.locations.size() < kMostSleepers) {
-      const auto rank = one.process->rank;
-      finding.locations.push_back(location(one.standing.user,
-                                           rank ? model::RankSet{*rank} : model::RankSet{},
-                                           fmt::format("{} sleeps here", sleeper(one))));
+      finding.locations.push_back(
+          location(group.first->standing.user, group.ranks,
+                   fmt::format("{} {} here", sleepers(group), group.one() ? "sleeps" : "sleep")));
     }
   }
   finding.fix =

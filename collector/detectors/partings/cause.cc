@@ -18,6 +18,7 @@
 #include "collector/detectors/partings/join_shadow.h"
 #include "collector/detectors/partings/loop_cause.h"
 #include "collector/detectors/partings/next_item.h"
+#include "collector/detectors/partings/order_of_groups.h"
 #include "collector/detectors/partings/parted_by_exception.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/shared_path.h"
@@ -38,11 +39,6 @@ using graph::Activity;
 using graph::Disagreement;
 using graph::Examination;
 using graph::Standing;
-
-// A branch explains only the call to which it leads.
-bool explains(const Branch& branch, const Parting& parting) {
-  return branch.leads_to_ours ? parting.odd.calls() : parting.rest.calls();
-}
 
 bool asks_for_turn(const Explanation& one) {
   return one.parting.tie && one.branch && !one.branch->leads_to_ours;
@@ -322,65 +318,19 @@ Explanation explain(const Examination& examination, const Parting& parting) {
       parting.odd.call == nullptr) {
     explanation.cause = Cause::kNone;
   }
+  if (explanation.cause == Cause::kMissing && each_waits_for_the_other(examination, explanation)) {
+    explanation.cause = Cause::kDivergent;
+  }
   return explanation;
-}
-
-// An order of groups: no test of the rank leads to one side's call only, or all met there before.
-bool is_order(const Examination& examination, const Explanation& explanation,
-              const std::vector<Parting>& all, const Parting& parting) {
-  const bool plain = explanation.cause == Cause::kMissing || explanation.cause == Cause::kExtra;
-  const bool held = is_mutual(parting, all) || is_in_circle(examination, parting) ||
-                    would_have_met(examination, parting);
-  return held && parting.odd.activity() == Activity::kCollective &&
-         parting.rest.activity() == Activity::kCollective &&
-         (plain || are_arms(examination, explanation) ||
-          std::all_of(all.begin(), all.end(), [&examination](const Parting& one) {
-            return met_here_before(examination, one);
-          }));
-}
-
-// Ranks wait for each other in two groups, in a call that all repeat and in a new one: not an
-// order. The rank that made the new call is alone in it and missing in the others' call.
-void settle_calls_too_many(const Examination& examination, const std::vector<Parting>& parted,
-                           std::vector<Explanation>& all) {
-  std::vector<bool> is_new;
-  std::vector<Cause> causes;
-  for (std::size_t i = 0; i < parted.size(); ++i) {
-    const model::CollectiveCall* call = parted[i].recorded ? parted[i].rest.call : nullptr;
-    is_new.push_back(call != nullptr && is_first_of_its_kind(examination, *call));
-    causes.push_back(all[i].cause);
-  }
-  for (std::size_t i = 0; i < parted.size(); ++i) {
-    bool settled = false;
-    for (std::size_t j = 0; j < parted.size() && !settled; ++j) {
-      settled = is_new[i] != is_new[j] && causes[j] != Cause::kNone && causes[j] != Cause::kSlow &&
-                hold_each_other(parted[i], parted[j]);
-    }
-    if (!settled || (causes[i] != Cause::kOrder && causes[i] != Cause::kMissing)) {
-      continue;
-    }
-    all[i].cause = Cause::kNone;
-    if (is_new[i]) {
-      all[i] = {.cause = Cause::kExtra,
-                .parting = parted[i],
-                .fork = fork_of(parted[i].rest.path, parted[i].odd.path),
-                .branch = std::nullopt,
-                .loop = std::nullopt};
-      all[i].parting.turn();
-    }
-  }
 }
 
 std::vector<Explanation> explain_all(const Examination& examination) {
   const std::vector<Parting> parted = partings(examination);
   std::vector<Explanation> all;
   for (const Parting& parting : parted) {
-    Explanation& one = all.emplace_back(explain(examination, parting));
-    if (one.cause != Cause::kSlow && is_order(examination, one, parted, parting)) {
-      one.cause = Cause::kOrder;
-    }
+    all.push_back(explain(examination, parting));
   }
-  settle_calls_too_many(examination, parted, all);
+  settle_orders(examination, parted, all);
   return all;
 }
 

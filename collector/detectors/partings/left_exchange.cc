@@ -8,9 +8,14 @@
 
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/loops_seen.h"
+#include "collector/detectors/partings/outcomes.h"
 #include "collector/detectors/partings/side_values.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -86,7 +91,84 @@ void tell_odd_length(const graph::Examination& examination, const Standing& stan
       standing.rank);
 }
 
+/// Two ranks of a circle, one of which has left a loop in which the other still exchanges.
+struct LeftInCircle {
+  const Standing* out = nullptr;
+  const Standing* in = nullptr;
+  LeftLoop loop;
+};
+
+bool has_length_by_rank(const model::JobModel& job, const LeftLoop& loop) {
+  const auto& lines = lines_of(job, loop.where.file);
+  const auto inside = lines.upper_bound(loop.where.line);
+  const auto block =
+      inside == lines.end() ? std::nullopt : program::loop_around(lines, inside->first);
+  return block && block->line == loop.where.line &&
+         dependence_of(origin_of(job, lines, *block)) == program::Dependence::kRank;
+}
+
+std::optional<LeftInCircle> left_in_circle(const graph::Examination& examination,
+                                           const model::RankSet& circle) {
+  for (const model::Rank rank : circle) {
+    const Standing* const one = examination.standing(rank);
+    const Standing* const peer = examination.standing(one->call->peer.value_or(-1));
+    const auto fork = peer == nullptr || !circle.contains(peer->rank)
+                          ? std::nullopt
+                          : fork_of(peer->callers, one->callers);
+    auto loop = fork ? left_loop(examination.job, *fork) : std::nullopt;
+    if (!loop || !loop->ours_left || loop->over_keys || loop->way_out ||
+        has_length_by_rank(examination.job, *loop)) {
+      continue;
+    }
+    const auto own = loop_seen_at(examination.job, rank, loop->where);
+    const auto total = own ? own->over.total() : std::nullopt;
+    const auto done = length_gone_over(examination.job, loop->where, model::RankSet{peer->rank});
+    if (!total || !done || *total != *done) {
+      return LeftInCircle{.out = peer, .in = one, .loop = std::move(*loop)};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+void tell_left_in_circle(const graph::Examination& examination, const model::RankSet& circle,
+                         Finding& finding) {
+  const auto found = left_in_circle(examination, circle);
+  if (!found) {
+    return;
+  }
+  const model::RankSet out{found->out->rank};
+  const model::RankSet in{found->in->rank};
+  const LeftLoop& loop = found->loop;
+  const auto seen = loop_seen_at(examination.job, found->in->rank, loop.where);
+  const std::string steps = seen && seen->over.total()
+                                ? fmt::format(" ({} of {})", *seen->over.done, *seen->over.total())
+                                : std::string();
+  finding.summary +=
+      fmt::format("; rank {} left `{}` ({}), rank {} is still in it{}", found->out->rank,
+                  loop.header, line_of(loop.where), found->in->rank, steps);
+  finding.locations.insert(finding.locations.begin(),
+                           location(loop.where, {},
+                                    fmt::format("rank {} left this loop, rank {} did not",
+                                                found->out->rank, found->in->rank)));
+  add_loop_outcome(examination.job,
+                   {.loop = loop.where, .header = loop.header, .left = &out, .inside = &in},
+                   finding);
+  const Parting parting{
+      .group = {},
+      .sequence = std::nullopt,
+      .odd = {.ranks = out, .operation = {}, .path = found->out->callers, .standing = found->out},
+      .rest = {.ranks = in, .operation = {}, .path = found->in->callers, .standing = found->in},
+      .unobserved = {}};
+  for (std::string& sentence : unlike_values(examination.job, parting)) {
+    finding.evidence.push_back({.rank = std::nullopt, .text = std::move(sentence)});
+  }
+  finding.fix = fmt::format(
+      "Give all ranks the same number of iterations of `{}`: compute it in one way on every stage, "
+      "or send it along with the first message.",
+      loop.header);
+}
 
 void tell_left_exchange(const graph::Examination& examination, const Standing& standing,
                         Finding& finding) {

@@ -13,4 +13,10 @@ namespace ddpdoctor::detectors {
 void tell_left_exchange(const graph::Examination& examination, const graph::Standing& standing,
                         Finding& finding);
 
+/// The ranks of a circle wait for each other in two loops of one function, the first of which one
+/// rank has left: adds that loop, its iterations, and the values that differ. Unchanged if the
+/// source gives the loop another length on each rank by design, or if both made all iterations.
+void tell_left_in_circle(const graph::Examination& examination, const model::RankSet& circle,
+                         Finding& finding);
+
 }  // namespace ddpdoctor::detectors

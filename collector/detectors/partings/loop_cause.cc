@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/partings/loop_cause.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "collector/detectors/partings/new_round.h"
 #include "collector/detectors/partings/not_out_of_data.h"
 #include "collector/detectors/partings/passes.h"
+#include "collector/detectors/partings/ran_on.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/skipped_step.h"
 #include "collector/detectors/paths/call_runs.h"
@@ -97,7 +99,8 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
     explanation.cause = Cause::kCount;
     return true;
   }
-  if (!explanation.loop->ours_left) {
+  const bool turned = !explanation.loop->ours_left;
+  if (turned) {
     explanation.turn();
   }
   if (in_backward(examination, parting.rest) &&
@@ -112,6 +115,16 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
        read_exception_out(examination, explanation) ||
        read_choice_of_sync(examination, explanation))) {
     return true;
+  }
+  if (!explanation.loop->way_out &&
+      goes_equally_far(examination.job, parting, explanation.loop->where)) {
+    // Memory refutes it: whoever is outside made all iterations of this loop.
+    if (turned) {
+      explanation.turn();
+    }
+    explanation.loop.reset();
+    explanation.otherwise = {};
+    return false;
   }
   explanation.cause = Cause::kUneven;
   if (explanation.loop->way_out) {
@@ -209,6 +222,32 @@ void look_further_out(const Examination& examination, Explanation& explanation) 
   }
 }
 
+// All ranks are in one iteration of a loop around it, and those outside are at a line before it:
+// they have not reached it there.
+bool is_not_reached_yet(const Examination& examination, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  const LeftLoop& loop = *explanation.loop;
+  const Side& in = loop.ours_left ? parting.rest : parting.odd;
+  const Side& out = loop.ours_left ? parting.odd : parting.rest;
+  const model::CallSite& at = loop.ours_left ? explanation.fork->ours : explanation.fork->theirs;
+  if (in.standing == nullptr || in.standing->thread == nullptr || ran_on(examination, in) ||
+      ran_on(examination, out) || !same_function(at, loop.where) || at.line >= loop.where.line) {
+    return false;
+  }
+  for (const LoopSeen& around : loops_seen(examination.job, *in.standing->thread)) {
+    const bool encloses = same_function(around.where, loop.where) &&
+                          around.where.line < loop.where.line && around.where.line < at.line;
+    if (!encloses || around.over.loose || !around.over.done) {
+      continue;
+    }
+    return std::all_of(out.ranks.begin(), out.ranks.end(), [&](model::Rank rank) {
+      const auto seen = loop_seen_at(examination.job, rank, around.where);
+      return seen && !seen->over.loose && seen->over.done == around.over.done;
+    });
+  }
+  return false;
+}
+
 }  // namespace
 
 bool read_loop(const Examination& examination, Explanation& explanation) {
@@ -222,7 +261,8 @@ bool read_loop(const Examination& examination, Explanation& explanation) {
   if (explanation.loop && read_left_out_loop(examination, explanation)) {
     return true;
   }
-  if (explanation.loop && was_never_entered(examination, explanation)) {
+  if (explanation.loop && (was_never_entered(examination, explanation) ||
+                           is_not_reached_yet(examination, explanation))) {
     explanation.loop.reset();
     return false;
   }

@@ -386,8 +386,10 @@ model::RankSet members(const Examination& examination, const graph::GroupView& v
 
 bool has_one_known_member(const Examination& examination, const std::string& group) {
   const graph::GroupView* view = examination.group(group);
-  return view != nullptr && view->group.ranks.empty() &&
-         graph::members_of(*view, examination.standings).size() == 1 &&
+  // A log names only members that wrote; with two ranks in the job, the other one is in it, too.
+  const bool open = view != nullptr &&
+                    (view->group.ranks.empty() || model::all_ranks(examination.job).size() == 2);
+  return open && graph::members_of(*view, examination.standings).size() == 1 &&
          unobserved_ranks(examination).empty();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/partings/two_groups.h"
 
+#include "collector/detectors/partings/side_questions.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/device_waits.h"
 #include "collector/model/questions.h"
@@ -59,6 +60,20 @@ bool would_have_met(const graph::Examination& examination, const Parting& partin
 bool groups_are_guessed(const graph::Examination& examination, const Parting& parting) {
   return !parting.recorded && (group_is_guessed(examination, parting.odd.standing) ||
                                group_is_guessed(examination, parting.rest.standing));
+}
+
+bool each_waits_for_the_other(const graph::Examination& examination,
+                              const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  const Standing* odd = parting.odd.standing;
+  return parting.recorded && parting.tie && explanation.fork && parting.odd.calls() &&
+         parting.rest.calls() && odd != nullptr && odd->call && odd->call->group != parting.group &&
+         model::all_ranks(examination.job).size() == 2 &&
+         has_one_known_member(examination, odd->call->group);
+}
+
+bool explains(const Branch& branch, const Parting& parting) {
+  return branch.leads_to_ours ? parting.odd.calls() : parting.rest.calls();
 }
 
 }  // namespace ddpdoctor::detectors

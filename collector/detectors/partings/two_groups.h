@@ -3,6 +3,7 @@
 // frameworks have many.
 #pragma once
 
+#include "collector/detectors/partings/cause.h"
 #include "collector/detectors/partings/parting.h"
 
 namespace ddpdoctor::detectors {
@@ -14,6 +15,15 @@ bool on_two_backends(const graph::Examination& examination, model::Rank one, mod
 /// user frame, and neither a record nor an argument names the group. A host that runs ahead of its
 /// device is in another call than its peers without any error.
 bool groups_are_guessed(const graph::Examination& examination, const Parting& parting);
+
+/// In a job of two ranks, the odd one waits in a group that has no other member than the other
+/// rank: neither is missing, and the two lines of the function that both are in show where they
+/// differ.
+bool each_waits_for_the_other(const graph::Examination& examination,
+                              const Explanation& explanation);
+
+/// A branch explains only the call to which it leads.
+bool explains(const Branch& branch, const Parting& parting);
 
 /// Both sides are in one operation at two lines, and neither stacks nor records show their groups:
 /// calls of one group would have matched.

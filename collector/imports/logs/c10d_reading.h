@@ -29,6 +29,12 @@ struct Place {
 /// A group, and a rank in it.
 using Idle = std::pair<std::string, Rank>;
 
+/// The timeout whose stack trace is being printed, and the number of its next frame.
+struct Traced {
+  std::size_t timeout = 0;
+  std::int64_t next = 0;
+};
+
 struct Reading {
   std::vector<CollectiveCall> timeouts;
   // Group of a watchdog line, by rank and work number.
@@ -37,7 +43,8 @@ struct Reading {
   std::map<Idle, std::int64_t> idle;      // its last completed work there: others timed out later
   std::map<Idle, std::int64_t> enqueued;  // the newest call that it has enqueued there
   std::map<Idle, std::int64_t> finished;  // the newest call that it has finished there
-  std::optional<std::size_t> traced;      // the timeout whose stack trace is being printed
+  std::map<Rank, Traced> traces;          // the stack trace that each rank is printing
+  std::optional<Rank> tracing;            // the rank that began the newest
   std::map<Rank, CollectiveCall> mismatched;
   std::map<Rank, std::deque<CollectiveCall>> running;  // announced before they are made
   std::map<std::int64_t, int> mismatched_at;           // votes for the sequence number

@@ -27,6 +27,7 @@ using model::Rank;
 
 constexpr std::size_t kMostCalls = 200'000;  // of one log
 constexpr std::size_t kMostRunning = 64;     // newest calls kept per rank
+constexpr std::size_t kMostFrames = 128;     // the user's, around one call
 
 /// "[PG ID 2 PG GUID 0(default_pg) Rank 3]", "[PG 0 Rank 0]", "[Rank 3]". In groups other than the
 /// world, ranks count from 0 again.
@@ -122,10 +123,18 @@ void read_dump_signal(std::string_view line, Rank rank, Reading& reading) {
   }
 }
 
-/// "#1 main from /srv/train.py:692" in the stack that the flight recorder kept for a call.
-std::optional<model::CallSite> traced_frame(std::string_view line) {
+/// A frame in the stack that the flight recorder kept for a call.
+struct TracedFrame {
+  std::int64_t number = 0;
+  model::CallSite site;
+};
+
+/// "#1 main from /srv/train.py:692".
+std::optional<TracedFrame> traced_frame(std::string_view line) {
   constexpr std::string_view kFrom = " from ";
-  if (!take_prefix(line, "#") || !take_number(line, kMaxNumber) || !take_prefix(line, " ")) {
+  const bool begins = take_prefix(line, "#");
+  const auto own = begins ? take_number(line, kMaxNumber) : std::nullopt;
+  if (!own || !take_prefix(line, " ")) {
     return std::nullopt;
   }
   const std::size_t from = line.find(kFrom);
@@ -138,27 +147,45 @@ std::optional<model::CallSite> traced_frame(std::string_view line) {
     return std::nullopt;
   }
   const std::size_t file = from + kFrom.size();
-  return model::CallSite{.file = base::elide(line.substr(file, colon - file), 4096),
-                         .line = static_cast<int>(*number),
-                         .function = base::elide(line.substr(0, from), 256)};
+  return TracedFrame{.number = *own,
+                     .site = {.file = base::elide(line.substr(file, colon - file), 4096),
+                              .line = static_cast<int>(*number),
+                              .function = base::elide(line.substr(0, from), 256)}};
 }
 
-/// After "Stack trace of the failed collective:", the user's innermost line is the call site. These
-/// lines have no rank prefix.
+/// "Stack trace of the failed collective:": the trace of the newest timeout of this rank begins.
+void begin_trace(std::optional<Rank> whose, Reading& reading) {
+  reading.tracing = whose;
+  for (std::size_t i = reading.timeouts.size(); i > 0 && whose; --i) {
+    if (reading.timeouts[i - 1].rank == *whose) {
+      reading.traces[*whose] = {.timeout = i - 1, .next = 0};
+      return;
+    }
+  }
+  reading.tracing.reset();
+}
+
+/// The user's lines are those around the call, the innermost is the call site. These lines have no
+/// rank prefix, so a frame out of order is of another rank.
 void read_trace(std::string_view line, std::optional<Rank> whose, Reading& reading) {
   if (line.find("Stack trace of the failed collective:") != line.npos) {
-    reading.traced.reset();
-    for (std::size_t i = reading.timeouts.size(); i > 0 && whose && !reading.traced; --i) {
-      reading.traced = reading.timeouts[i - 1].rank == *whose ? std::optional(i - 1) : std::nullopt;
+    begin_trace(whose, reading);
+    return;
+  }
+  const auto rank = whose ? whose : reading.tracing;
+  const auto trace = rank ? reading.traces.find(*rank) : reading.traces.end();
+  auto frame = trace == reading.traces.end() ? std::nullopt : traced_frame(line);
+  if (!frame || frame->number != trace->second.next) {
+    if (trace != reading.traces.end() && (frame || (!whose && base::trim(line).empty()))) {
+      reading.traces.erase(trace);
     }
     return;
   }
-  auto site = reading.traced ? traced_frame(line) : std::nullopt;
-  if (!site) {
-    reading.traced = base::trim(line).empty() ? std::nullopt : reading.traced;
-  } else if (model::CallSite& known = reading.timeouts[*reading.traced].call_site;
-             !known.known() && model::is_user_file(site->file)) {
-    known = std::move(*site);
+  ++trace->second.next;
+  CollectiveCall& call = reading.timeouts[trace->second.timeout];
+  if (model::is_user_file(frame->site.file) && call.callers.size() < kMostFrames) {
+    call.call_site = call.callers.empty() ? frame->site : call.call_site;
+    call.callers.push_back(std::move(frame->site));
   }
 }
 

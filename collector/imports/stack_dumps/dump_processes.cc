@@ -320,6 +320,7 @@ bool settle_dumps(model::JobModel& job) {
   tell_awaited_child(job);
   forget_local_ranks(job);
   name_by_titles(job);
+  set_clients_apart(job);
   number_ranks(job);
   forget_rows(job);
   for (model::Observation& observation : job.observations) {

@@ -50,7 +50,34 @@ std::vector<model::Process*> nameless_ranks(model::Observation& now) {
   return out;
 }
 
+/// `-m mpi4py.futures.server`: a worker of an MPIPoolExecutor, which its client started.
+bool is_mpi_worker(const model::Process& process) {
+  const auto of_server = [](const model::Thread& thread) {
+    return model::find_python_frame(thread, "<module>", "mpi4py/futures/server.py") != nullptr;
+  };
+  return std::any_of(process.command.begin(), process.command.end(),
+                     [](const std::string& word) {
+                       return word.find("mpi4py.futures.server") != std::string::npos;
+                     }) ||
+         std::any_of(process.threads.begin(), process.threads.end(), of_server);
+}
+
 }  // namespace
+
+void set_clients_apart(model::JobModel& job) {
+  const auto& now = job.observations.back().processes;
+  if (std::none_of(now.begin(), now.end(), is_mpi_worker)) {
+    return;
+  }
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      if (process.role == model::Role::kRank && !process.rank && model::was_dumped(process) &&
+          !is_mpi_worker(process)) {
+        process.role = model::Role::kOther;
+      }
+    }
+  }
+}
 
 void number_ranks(model::JobModel& job) {
   const auto nameless = nameless_ranks(job.observations.back());

@@ -6,6 +6,9 @@
 
 namespace ddpdoctor::imports {
 
+/// A program that started the ranks as workers of an MPI pool is no rank itself.
+void set_clients_apart(model::JobModel& job);
+
 /// Numbers processes in the order in which a launcher starts its ranks: by a process table that
 /// shows all of them, else by pid.
 void number_ranks(model::JobModel& job);

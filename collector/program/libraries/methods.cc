@@ -58,6 +58,7 @@ constexpr auto kMethods = std::to_array<MethodRow>({
     {"Store", "set", kKey, "get wait"},
     {"Store", "add", kKey, "get wait"},
     {"Store", "compare_set", kKey, "get wait"},
+    {"Store", "delete_key", MethodDoes::kDropsKey},
     {"Path", "exists", kFile},
     {"Path", "is_file", kFile},
     {"Path", "is_dir", kFile},

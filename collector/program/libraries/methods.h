@@ -17,6 +17,7 @@ enum class MethodDoes : std::uint8_t {
   kWakes = 1U << 2U,        // continues threads that wait for the object
   kSetsKey = 1U << 3U,      // sets a key of a store
   kAsksForFile = 1U << 4U,  // checks, opens or creates a path of the file system
+  kDropsKey = 1U << 5U,     // removes a key from a store
   kSetsKeyAndWakes = kSetsKey | kWakes,
   kTakesAndReads = kTakesWork | kReadsOn,
 };

@@ -42,6 +42,12 @@ bool is_container(Node value) {
   }
 }
 
+/// `{}`, `dict()`, `{k: v for …}`, `set()`: iterating goes over names, not over batches.
+bool is_keyed(Node value) {
+  return is_container(value) && !value.is(NodeKind::kList) &&
+         dotted_name(value.field(Field::kFunction)) != "list";
+}
+
 class Kinds {
  public:
   Kinds(const Files& files, Slicer& slicer) : files_(files), slicer_(slicer) {}
@@ -65,6 +71,9 @@ class Kinds {
     if (node.is(NodeKind::kAttribute) && node.field(Field::kAttribute).text() == "param_groups") {
       return Items::kElements;  // for a torch.optim.Optimizer
     }
+    if (node.is(NodeKind::kAttribute) && is_own_dict(node, where)) {
+      return Items::kElements;
+    }
     if (node.is(NodeKind::kSubscript)) {
       return Items::kUnknown;
     }
@@ -79,6 +88,20 @@ class Kinds {
     const SourceRow* row =
         made.kind == Definition::Kind::kLibrary ? source_of_name(made.qualified) : nullptr;
     return row != nullptr && row->source == Source::kData;
+  }
+
+  /// `self.totals`, for which a method of the class sets a new dict.
+  static bool is_own_dict(Node node, const Where& where) {
+    const std::size_t type = class_of(where.file->scopes(), where.scope);
+    const std::string dotted = dotted_name(node);
+    const auto [first, last] =
+        where.file->facts->attributes.equal_range(node.field(Field::kAttribute).text());
+    return type != kNone && std::any_of(first, last, [&](const auto& one) {
+             const Binding& binding = one.second.binding;
+             return binding.target == dotted && binding.kind == BindingKind::kAssign &&
+                    !binding.item && class_of(where.file->scopes(), one.second.scope) == type &&
+                    is_keyed(without_parentheses(binding.value));
+           });
   }
 
   Items of_variable(const Definition& is, int depth) {

@@ -150,5 +150,15 @@ TEST(CommunicatorSetupOrder, DoesNotDependOnTheOrderOfRanks) {
   EXPECT_EQ(essence(asked(kKind, told().build())), essence(asked(kKind, reversed(told().build()))));
 }
 
+TEST(CommunicatorSetupOrder, DoesNotKnowTheMembersOfAFrameworksOwnCommunicator) {
+  JobBuilder builder = job();
+  builder.ranks(4).backend("nccl").stack(
+      kAll,
+      "py:ncclCommWindowRegister@/v/site-packages/vllm/distributed/device_communicators/"
+      "pynccl_wrapper.py:545 | py:enter@/srv/train.py:8 | py:main@/srv/train.py:4");
+  builder.stack(3, in("all_reduce", "py:step@/srv/train.py:30"));
+  EXPECT_TRUE(asked(kKind, builder.build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

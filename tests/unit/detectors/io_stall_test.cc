@@ -213,5 +213,63 @@ TEST(IoStall, IsOnlyPossibleAfterOneLook) {
                        .build())));
 }
 
+/// Rank 0's main thread waits for these threads.
+JobBuilder with_workers(const std::string& stack, int threads) {
+  JobBuilder builder = story();
+  builder.stack(0,
+                "native:pthread_cond_timedwait | py:wait@/usr/lib/python3.11/threading.py:327 | "
+                "py:result@/usr/lib/python3.11/concurrent/futures/_base.py:451 | "
+                "py:load@/srv/data.py:40 | py:main@/srv/train.py:20");
+  for (int i = 0; i < threads; ++i) {
+    builder.thread(0, {.stack = stack});
+  }
+  return builder;
+}
+
+const std::string kWorker =
+    " | py:_worker@/usr/lib/python3.11/concurrent/futures/thread.py:83 | "
+    "py:run@/usr/lib/python3.11/threading.py:982";
+
+TEST(IoStall, NamesTheLineWhereAllWorkersReadFilesForTheMainThread) {
+  const auto findings = asked(
+      kKind, with_workers("native:read@libc.so.6 | native:_io_FileIO_readall_impl@python3.11 | "
+                          "py:fetch@/srv/weights.py:31" +
+                              kWorker,
+                          3)
+                 .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 31);
+  EXPECT_NE(findings[0].summary.find("in 3 threads"), std::string::npos);
+}
+
+TEST(IoStall, IsSilentOnReadersOfPipesAndOnOneReader) {
+  const std::string file =
+      "native:read@libc.so.6 | native:_io_FileIO_readall_impl@python3.11 | "
+      "py:fetch@/srv/weights.py:31" +
+      kWorker;
+  EXPECT_TRUE(asked(kKind, with_workers(file, 1).build()).empty());
+  EXPECT_TRUE(asked(kKind, with_workers("native:read@libc.so.6 | native:os_read@python3.11 | "
+                                        "py:fetch@/srv/weights.py:31" +
+                                            kWorker,
+                                        3)
+                               .build())
+                  .empty());
+  EXPECT_TRUE(asked(kKind, with_workers("native:read@libc.so.6 | native:_io_FileIO_readall_impl | "
+                                        "py:_readerthread@/usr/lib/python3.11/subprocess.py:1597 | "
+                                        "py:fetch@/srv/weights.py:31" +
+                                            kWorker,
+                                        3)
+                               .build())
+                  .empty());
+}
+
+TEST(IoStall, IsSilentOnReadersThatTheMainThreadDoesNotAwait) {
+  JobBuilder builder =
+      with_workers("native:pread64@libc.so.6 | py:fetch@/srv/weights.py:31" + kWorker, 3);
+  builder.stack(0, kInBarrier);
+  EXPECT_TRUE(asked(kKind, builder.build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

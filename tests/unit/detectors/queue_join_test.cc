@@ -84,5 +84,76 @@ TEST(QueueJoin, OnlySuspectsAJoinWithATimeout) {
   EXPECT_TRUE(nothing_likely(asked("queue-join", told)));
 }
 
+const std::string kLocked = "native:sem_wait@libc.so.6 | native:PyThread_acquire_lock_timed | ";
+
+/// A thread that waits for the next item of the queue at this address.
+std::string next_item(const std::string& queue, const std::string& timeout = "None") {
+  return kLocked +
+         "py:Condition.wait@/usr/lib/python3.12/threading.py:355 | py:Queue.get{self=" + queue +
+         "; timeout=" + timeout +
+         "}@/usr/lib/python3.12/queue.py:171 | py:Grader.serve@/srv/grade.py:4 | "
+         "py:Thread.run@/usr/lib/python3.12/threading.py:1010";
+}
+
+/// Rank 1 joins the queue 0x7a in its main thread.
+JobBuilder joined(const std::vector<std::string>& threads, const std::string& body) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .stack(0, kInBarrier)
+      .stack(1, kLocked +
+                    "py:Condition.wait@/usr/lib/python3.12/threading.py:355 | "
+                    "py:Queue.join{self=<Queue at 0x7a>}@/usr/lib/python3.12/queue.py:90 | "
+                    "py:Grader.settle@/srv/grade.py:20 | py:main@/srv/train.py:18")
+      .source("/srv/grade.py",
+              "class Grader:\n    def serve(self):\n        while True:\n"
+              "            answer = self.inbox.get()\n" +
+                  body);
+  for (const std::string& stack : threads) {
+    builder.thread(1, {.stack = stack});
+  }
+  return builder;
+}
+
+const std::string kSkips =
+    "            if answer.old:\n                continue\n            self.grade(answer)\n"
+    "            self.inbox.task_done()\n";
+
+TEST(QueueJoin, AQueueWhoseReadersAllWaitIsNeverFinished) {
+  const std::string idle = next_item("<Queue at 0x7a>");
+  const auto findings = asked(kKind, joined({idle, idle}, kSkips).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0}));
+  ASSERT_EQ(findings[0].locations.size(), 4u);
+  EXPECT_EQ(findings[0].locations[0].line, 20);
+  EXPECT_NE(findings[0].fix.find("grade.py:5"), std::string::npos) << findings[0].fix;
+  EXPECT_TRUE(nothing_likely(asked(kKind, joined({idle}, kSkips).looked_once().build())));
+}
+
+TEST(QueueJoin, AReaderAtWorkMayMarkItsItemYet) {
+  const std::string idle = next_item("<Queue at 0x7a>");
+  const std::string works =
+      "native:sgemm@libopenblas.so | py:Grader.grade@/srv/grade.py:30 | "
+      "py:Grader.serve@/srv/grade.py:7 | py:Thread.run@/usr/lib/python3.12/threading.py:1010";
+  EXPECT_TRUE(asked(kKind, joined({idle, works}, kSkips).build()).empty());
+  EXPECT_TRUE(asked(kKind, joined({}, kSkips).build()).empty());
+  EXPECT_TRUE(asked(kKind, joined({next_item("<Queue at 0x7b>")}, kSkips).build()).empty())
+      << "another queue";
+  EXPECT_TRUE(asked(kKind, joined({next_item("<Queue at 0x7a>", "0.5")}, kSkips).build()).empty())
+      << "its loop goes on";
+}
+
+TEST(QueueJoin, AnItemThatAnotherProcessMayHaveIsNotLost) {
+  JobBuilder builder = joined({next_item("<Queue at 0x7a>")},
+                              "            self.pool.submit(answer, done=self.inbox.task_done)\n");
+  EXPECT_EQ(asked(kKind, builder.build()).at(0).confidence, Confidence::kLikely);
+  builder.process(
+      {.rank = 1,
+       .pid = 801,
+       .threads = {{.stack = "native:sgemm@libopenblas.so | py:grade@/srv/pool.py:3"}}});
+  EXPECT_TRUE(nothing_likely(asked(kKind, builder.build())));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

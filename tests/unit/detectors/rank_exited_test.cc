@@ -290,5 +290,19 @@ TEST(RankExited, OfSeveralThatFailedIsWhoWasFirst) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({3}));
 }
 
+TEST(RankExited, IsNotTheCauseWhereTheOthersMeetAgainWithTwoWorldSizes) {
+  const auto told = [](const std::string& size) {
+    return job()
+        .ranks(3)
+        .stack({0, 1}, kInRendezvous)
+        .exited(2, 0)
+        .environment(0, "WORLD_SIZE", "3")
+        .environment(1, "WORLD_SIZE", size)
+        .build();
+  };
+  EXPECT_TRUE(asked("rank-exited", told("2")).empty()) << "rank 1 knows that rank 2 has left";
+  EXPECT_EQ(asked("rank-exited", told("3")).size(), 1u);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -229,6 +229,32 @@ TEST(SkippedShardedModule, NamesTheDrawOfEachRankThatSkipsLayers) {
   EXPECT_NE(drawn[0].summary.find("random state"), std::string::npos) << drawn[0].summary;
 }
 
+TEST(SkippedShardedModule, NamesTheDrawInTheGeneratorThatYieldsTheLayers) {
+  constexpr const char* kPick =
+      "import random\n\ndef forward(x):\n    for layer in picked(layers):\n"
+      "        x = layer(x)\n\ndef picked(all):\n    for one in all:\n"
+      "        if random.random() > 0.3:\n            yield one\n\n"
+      "def main():\n    for i in range(50):\n        forward(i).backward()\n";
+  const auto told = [](std::string source) {
+    JobBuilder builder = job();
+    builder.ranks(2).source(kTrain, std::move(source));
+    const std::string inside = at("forward", "x = layer") + " | " + at("main", "forward(i)");
+    builder.stack(0, kGather + inside);
+    builder.stack(1, in("all_reduce", at("main", "forward(i)")));
+    builder.call(kAll, {.operation = "all_gather_into_tensor",
+                        .site = "forward@/srv/train.py:5 | main@/srv/train.py:14"});
+    return asked("skipped-sharded-module", builder.build());
+  };
+  const Findings drawn = told(kPick);
+  ASSERT_EQ(drawn.size(), 1U);
+  EXPECT_EQ(drawn[0].locations.at(0).line, 9) << drawn[0].summary;
+  std::string equal = kPick;
+  equal.replace(equal.find("random.random() > 0.3"), 21, "one.used");
+  const Findings all_alike = told(equal);
+  ASSERT_EQ(all_alike.size(), 1U);
+  EXPECT_EQ(all_alike[0].summary.find("random"), std::string::npos);
+}
+
 /// Two ranks whose hosts wait for a value behind the backward. Rank 0 gathered the parameters of a
 /// third unit when rank 1 made another call.
 JobBuilder ran_ahead(const std::string& operation, const std::string& line) {

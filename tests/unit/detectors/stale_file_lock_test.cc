@@ -206,6 +206,8 @@ JobBuilder locked_out(std::optional<std::int64_t> heir) {
 TEST(StaleFileLock, NamesTheChildThatKeepsALockWhichItsParentClosed) {
   const auto findings = asked(kKind, locked_out(7900).build());
   ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_TRUE(nothing_likely(asked(kKind, locked_out(7900).looked_once().build())));
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
   EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1}));
   EXPECT_EQ(findings[0].locations.at(0).file, "/srv/words.py");

@@ -270,5 +270,67 @@ TEST(Undetermined, AnEmptyLogHasNoLastLine) {
   EXPECT_EQ(summary_of_log("\n----\n"), "no stack and no recorded call of any rank is known");
 }
 
+/// A dump of ranks at these lines, seen once.
+model::JobModel dump_of(std::initializer_list<std::pair<int, const char*>> lines) {
+  JobBuilder builder = job();
+  builder.ranks(static_cast<int>(lines.size()));
+  int rank = 0;
+  for (const auto& [line, function] : lines) {
+    builder.stack(rank++, std::string("py:") + function + "@/srv/world.py:" + std::to_string(line));
+  }
+  auto out = builder.build();
+  out.progress = model::Progress::kUnknown;
+  out.observations.erase(out.observations.begin(), out.observations.end() - 1);
+  for (model::Process& process : out.observations.back().processes) {
+    process.threads.at(0).capture = std::string(model::kDumpedFrom) + "py-spy";
+  }
+  return out;
+}
+
+TEST(Undetermined, SaysInTheFirstLineThatAllRanksAreAtOnePlace) {
+  const Findings one = asked("undetermined", dump_of({{3, "make"}, {3, "make"}, {3, "make"}}));
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_TRUE(one[0].summary.starts_with("ranks 0-2 are all in make (world.py:3)"));
+  EXPECT_EQ(one[0].locations.size(), 1U);
+  const Findings two = asked("undetermined", dump_of({{3, "make"}, {3, "make"}, {7, "save"}}));
+  ASSERT_EQ(two.size(), 1U);
+  EXPECT_TRUE(two[0].summary.starts_with("ranks 0 and 1 sleep at world.py:3, rank 2 sleeps"));
+  EXPECT_EQ(two[0].locations.size(), 2U);
+}
+
+TEST(Undetermined, NamesAnAbortThatWaitsBehindTheSameGpu) {
+  constexpr const char* kItem =
+      "native:cudaStreamSynchronize | native:at::native::item | py:train@/srv/train.py:9";
+  const auto with = [&](const char* stack) {
+    return asked("undetermined",
+                 job().ranks(1).stack(kAll, kItem).thread(0, {.stack = stack}).build());
+  };
+  const Findings found = with(
+      "native:cudaStreamSynchronize | native:commDestroySync | "
+      "native:ncclCommAbort");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NE(found[0].summary.find("ncclCommAbort (thread "), std::string::npos);
+  const Findings other = with("native:poll | native:ncclCommAbort");
+  ASSERT_EQ(other.size(), 1U);
+  EXPECT_EQ(other[0].summary.find("ncclCommAbort"), std::string::npos);
+}
+
+TEST(Undetermined, SaysThatAServerAnswersOnlyIfItProduces) {
+  const auto summary = [](const std::string& log) {
+    const Findings findings = asked("undetermined", job().log({}, log).build());
+    return findings.empty() ? std::string() : findings[0].summary;
+  };
+  const std::string posted = "INFO: 10.0.0.1:4 - \"POST /v1/completions HTTP/1.1\" 200 OK\n";
+  EXPECT_NE(summary(posted).find("answered a request"), std::string::npos);
+  EXPECT_NE(summary(posted + "Avg generation throughput: 7.5 tokens/s, Running: 1 reqs\n")
+                .find("generated 7.5 tokens/s"),
+            std::string::npos);
+  EXPECT_EQ(summary(posted + "Avg generation throughput: 0.0 tokens/s, Running: 3 reqs\n")
+                .find("the server"),
+            std::string::npos);
+  EXPECT_EQ(summary("INFO: 10.0.0.1:4 - \"GET /health HTTP/1.1\" 200 OK\n").find("the server"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -392,5 +392,30 @@ TEST(Standing, ARecordOfAnotherThreadIsNotTheCallOfThisOne) {
   EXPECT_EQ(standing.call->sequence, 2);
 }
 
+TEST(Standing, OfAWrapperOverMpiIsTheOperationInItsName) {
+  const std::string library = "@/v/site-packages/tensorrt_llm/_torch/distributed/communicator.py:5";
+  const std::string user = " | py:step@/srv/run.py:7 | py:main@/srv/run.py:9";
+  const auto operation = [&](const std::string& frames) {
+    const Standing standing = only_rank(job().ranks(1).stack(0, frames + user));
+    EXPECT_EQ(standing.user.line, 7);
+    return standing.call ? standing.call->operation : std::string();
+  };
+  EXPECT_EQ(operation("py:tp_cp_allgather" + library), "all_gather");
+  EXPECT_EQ(operation("py:safe_broadcast" + library + " | py:tp_broadcast" + library), "broadcast");
+  EXPECT_EQ(operation("py:recv_object" + library), "recv");
+  EXPECT_EQ(operation("py:create_tp_comm" + library), "");
+  const Standing own = only_rank(job().ranks(1).stack(0, "py:tp_allgather@/srv/tools.py:5"));
+  EXPECT_FALSE(own.call.has_value());
+}
+
+TEST(Standing, OfABindingOfNcclIsItsFunction) {
+  const Standing standing = only_rank(job().ranks(1).stack(
+      0,
+      "py:ncclCommWindowRegister@/v/site-packages/vllm/distributed/device_communicators/"
+      "pynccl_wrapper.py:5 | py:step@/srv/run.py:7"));
+  EXPECT_EQ(standing.activity, Activity::kCollective);
+  EXPECT_EQ(standing.call->operation, "ncclCommWindowRegister");
+}
+
 }  // namespace
 }  // namespace ddpdoctor::graph

@@ -125,5 +125,18 @@ TEST(NoPid, PySpyNamesThreadsByAddress) {
   EXPECT_EQ(told(read({{"rank0.txt", main}, {"rank1.txt", other}})), "1 looks: 0=0 1=0");
 }
 
+TEST(DumpIdentity, TheClientOfAnMpiPoolIsNoRank) {
+  const auto of = [](int pid, const std::string& command) {
+    return fmt::format(
+        "Process {0}: {1}\nPython v3.11.7 (/usr/bin/python3.11)\n\n"
+        "Thread {0} (idle): \"MainThread\"\n    run (app.py:3)\n\n",
+        pid, command);
+  };
+  const std::string server = "python -m mpi4py.futures.server";
+  EXPECT_EQ(told(read({{"dump.txt", of(7, "serve") + of(8, server) + of(9, server)}})),
+            "1 looks: -1=7 0=8 1=9");
+  EXPECT_EQ(told(read({{"dump.txt", of(7, "serve") + of(8, "serve")}})), "1 looks: 0=7 1=8");
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

@@ -237,5 +237,29 @@ TEST(Watchdog, OneThatIsStuckSaysNothingOfTheCallOfItsRank) {
   EXPECT_EQ(model::rank_process(job, 5), nullptr);
 }
 
+TEST(Watchdog, EachRankHasTheLinesOfItsOwnStack) {
+  const auto timed_out = [](int rank, const char* group, int sequence) {
+    const std::string name = std::to_string(rank);
+    const std::string number = std::to_string(sequence);
+    return "[rank" + name + "]:[E ProcessGroupNCCL.cpp:689] [Rank " + name +
+           "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" + number +
+           ", OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=60000) ran for 60008 "
+           "milliseconds before timing out.\n[rank" +
+           name + "]:[E ProcessGroupNCCL.cpp:2303] [PG ID 0 PG GUID " + group + " Rank " + name +
+           "]  failure detected by watchdog at work sequence id: " + number +
+           " PG status: last enqueued work: " + number + ", last completed work: 6\n[rank" + name +
+           "]:[E ProcessGroupNCCL.cpp:733] Stack trace of the failed collective: \n";
+  };
+  const auto job = read_log(timed_out(0, "0(default_pg)", 7) + timed_out(1, "0(default_pg)", 7) +
+                            "#0 all_reduce from /opt/site-packages/torch/distributed_c10d.py:9\n"
+                            "#1 step from /srv/train.py:20\n#2 main from /srv/train.py:30\n"
+                            "#4 stray from /srv/other.py:1\n#3 late from /srv/other.py:2\n");
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_FALSE(job.collectives[0].call_site.known());
+  EXPECT_EQ(job.collectives[1].call_site.line, 20);
+  ASSERT_EQ(job.collectives[1].callers.size(), 2U);
+  EXPECT_EQ(job.collectives[1].callers[1].line, 30);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/each_place.h"
+
+#include <algorithm>
+#include <map>
+
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/wording.h"
+
+namespace ddpdoctor::detectors {
+
+std::string common_whereabouts(const graph::Examination& examination, const model::RankSet& ranks) {
+  const graph::Standing* first = examination.standing(ranks.front());
+  const std::string text = whereabouts(examination.job, *first);
+  const bool all = std::all_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
+    return whereabouts(examination.job, *examination.standing(rank)) == text;
+  });
+  return all && ranks.size() > 1 && first->user.known()
+             ? whereabouts(examination.job, ranks, *first)
+             : std::string();
+}
+
+void tell_each_place(const graph::Examination& examination, const model::RankSet& ranks,
+                     Finding& finding) {
+  constexpr std::size_t kMostPlaces = 4;
+  std::map<model::Rank, std::string> said_of;
+  for (const model::Rank rank : ranks) {
+    said_of[rank] = whereabouts(examination.job, *examination.standing(rank));
+  }
+  for (const Camp& camp : camps(said_of)) {
+    const graph::Standing* standing = examination.standing(camp.ranks.front());
+    if (standing->user.known() && finding.locations.size() < kMostPlaces) {
+      finding.locations.push_back(
+          location(standing->user, camp.ranks, waiting_here(examination.job, camp.ranks)));
+    }
+  }
+  add_whereabouts(finding, examination, ranks);
+}
+
+}  // namespace ddpdoctor::detectors
