@@ -30,25 +30,15 @@ using enum graph::Activity;
 constexpr std::string_view kKind = "exit-hang";
 constexpr std::string_view kEndsCommunicator = "ends a communicator";
 
-/// Its wait for the GPU ends no earlier than the abort in another of its threads, which waits for
-/// the same GPU.
-bool aborts_communicator(const graph::Standing& standing) {
-  const auto call = standing.process == nullptr ? std::nullopt : teardown_call(*standing.process);
-  return call && call->thread != standing.thread &&
-         call->call->function.find("ncclCommAbort") != std::string::npos &&
-         model::has_native_frame(*call->thread, "StreamSynchronize");
-}
-
 /// Some rank still trains: then the rank that left too early is the cause, and other detectors
 /// report it.
 bool somebody_still_trains(const graph::Examination& examination) {
-  return std::any_of(
-      examination.standings.begin(), examination.standings.end(),
-      [](const graph::Standing& standing) {
-        return standing.waits_for_ranks() || standing.activity == kComputing ||
-               (standing.activity == graph::Activity::kGpu && !aborts_communicator(standing)) ||
-               standing.activity == kDataLoader;
-      });
+  return std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [](const graph::Standing& standing) {
+                       return standing.waits_for_ranks() || standing.activity == kComputing ||
+                              standing.activity == graph::Activity::kGpu ||
+                              standing.activity == kDataLoader;
+                     });
 }
 
 std::optional<Holdup> holdup_of(const graph::Examination& examination, model::Rank rank) {
