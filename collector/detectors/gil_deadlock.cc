@@ -233,8 +233,8 @@ std::optional<Finding> waits_for_pool(const graph::Examination& examination,
       kept.size() == 1 ? "s" : "");
   add_kept_thread(examination, holder, finding);
   finding.fix = fmt::format(
-      "Update the library that uses {}; until then, give it no Python function and no Python data "
-      "source to call from its threads, or call it from one thread only.",
+      "Update the library that uses {}. Until then, do not let its threads call Python: no Python "
+      "function and no Python data source.",
       found->pool);
   return finding;
 }

@@ -15,7 +15,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-bool is_native(const model::Frame& frame) {
+bool is_native_frame(const model::Frame& frame) {
   return frame.language == model::Language::kNative;
 }
 
@@ -27,7 +27,7 @@ bool runs_python(const model::Thread& thread) {
 bool waits_in_lock_of_python(const model::Thread& thread) {
   bool lock = false;
   for (const model::Frame& frame : thread.frames) {
-    if (!is_native(frame)) {
+    if (!is_native_frame(frame)) {
       break;
     }
     const bool takes = frame.function.find("PyThread_acquire_lock") != std::string::npos;
@@ -53,7 +53,7 @@ const model::NativePool* pool_in(const model::Thread& thread) {
 /// A thread of the pool that Python did not start, and that called Python.
 bool calls_from_pool(const model::Thread& thread, std::string_view pool) {
   const auto last = std::find_if(thread.frames.rbegin(), thread.frames.rend(),
-                                 [](const model::Frame& frame) { return !is_native(frame); });
+                                 [](const model::Frame& frame) { return !is_native_frame(frame); });
   return std::any_of(thread.frames.rbegin(), last, [pool](const model::Frame& frame) {
     const model::NativePool* own = model::pool_of(frame);
     return own != nullptr && own->name == pool;
@@ -109,7 +109,7 @@ const model::Thread* holder_by_elimination(const model::Process& process) {
   const model::Thread* holder = nullptr;
   bool wanted = false;
   for (const model::Thread& thread : process.threads) {
-    if (thread.gil || thread.frames.empty() || !is_native(thread.frames.front())) {
+    if (thread.gil || thread.frames.empty() || !is_native_frame(thread.frames.front())) {
       return nullptr;
     }
     if (waits_for_gil(thread)) {

@@ -58,7 +58,8 @@ constexpr KnownException kOfTorch[] = {
          "for a DataLoader). Or set NUMBA_THREADING_LAYER=workqueue."},
     {.kind = "dataloader-worker-raised",
      .pattern = "could not unlink the shared memory file",
-     .meaning = "could not pass a tensor to another process: its shared memory file had been deleted",
+     .meaning =
+         "could not pass a tensor to another process: its shared memory file had been deleted",
      .fix = "Pass timeout= to the DataLoader: that batch is lost, and its reader waits. Keep other "
             "programs from deleting /dev/shm/torch_* (RemoveIPC of systemd, cleaners, containers "
             "with --ipc=host)."},

@@ -138,8 +138,7 @@ class Session {
     for (model::Thread& thread : dump_.process.threads) {
       const auto row = waits_.find(thread.tid);
       model::Frame frame = row == waits_.end() ? model::Frame() : native_frame(row->second);
-      const bool sleeps = !frame.function.empty() &&
-                          (model::is_libc_code(frame) || model::surrounds_wait(frame.function));
+      const bool sleeps = !frame.function.empty() && model::surrounds_wait(frame.function);
       if (sleeps && !thread.frames.empty() && thread.frames.size() < kMostFrames &&
           thread.frames.front().language == model::Language::kPython) {
         thread.frames.insert(thread.frames.begin(), std::move(frame));
