@@ -10,6 +10,7 @@
 #include "collector/detectors/evidence/abandoned.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/ended_children.h"
+#include "collector/detectors/evidence/listed_states.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -178,7 +179,7 @@ Findings detect(const graph::Examination& examination) {
     return {};
   }
   const BlockedThreads blocked = blocked_threads(examination);
-  Findings findings;
+  Findings findings = listed_zombies(examination, kKind);
   for (const graph::Standing& standing : examination.standings) {
     if (const auto one = orphaned(examination, blocked, standing, *still)) {
       findings.push_back(finding_of(examination, *one));
@@ -201,7 +202,8 @@ Why: a queue or pipe does not show its reader that the writer has exited: the re
 killed, raised, or sent less than its parent reads, leaves the parent waiting forever.
 
 How ddpdoctor knows: the kernel shows which pipe or semaphore the rank is waiting on, and that no other process has its other end
-open; the status or signal of a child of the rank shows that it has ended.
+open; the status or signal of a child of the rank shows that it has ended. A table of processes alone (`ps`) shows children that are
+<defunct> while the program that started them is still there.
 
 Fix:
     - batch = queue.get()

@@ -8,6 +8,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/context_term.h"
 #include "collector/detectors/evidence/holdup.h"
 #include "collector/detectors/evidence/launcher_exit.h"
 #include "collector/detectors/evidence/native_locks.h"
@@ -204,6 +205,9 @@ Findings exit_handlers(const graph::Examination& examination) {
 
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
+  if (Findings terms = context_terms(examination, kKind); !terms.empty()) {
+    return terms;
+  }
   if (Findings last = still ? last_threads(examination, *still) : Findings(); !last.empty()) {
     return last;
   }

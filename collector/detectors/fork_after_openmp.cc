@@ -6,6 +6,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -17,6 +18,7 @@ namespace ddpdoctor::detectors::fork_after_openmp {
 namespace {
 
 constexpr std::string_view kKind = "fork-after-openmp";
+constexpr std::string_view kInLibrary = "is in a library with a pool";
 
 /// Its own team would be visible as pool threads, even while it sleeps between regions.
 bool has_team(const model::Process& process) {
@@ -111,15 +113,90 @@ std::optional<Suspect> forked_into_dead_pool(const graph::Examination& examinati
   return suspect;
 }
 
+/// A library whose Python functions compute in a native pool of its own.
+struct PooledLibrary {
+  std::string_view folder;
+  std::string_view name;
+  std::string_view pool;
+};
+
+// https://docs.pola.rs/user-guide/misc/multiprocessing
+constexpr PooledLibrary kPolars = {.folder = "polars", .name = "Polars", .pool = "rayon"};
+
+bool is_of_library(const model::Frame& frame, const PooledLibrary& library) {
+  return frame.language == model::Language::kPython &&
+         (frame.file.starts_with(fmt::format("{}/", library.folder)) ||
+          frame.file.find(fmt::format("-packages/{}/", library.folder)) != std::string::npos);
+}
+
+/// The frame that called the library in which a stack without native frames ends; nullptr if it
+/// ends elsewhere.
+const model::Frame* caller_of(const PooledLibrary& library, const model::Thread& thread) {
+  const model::Frame* inner = nullptr;
+  for (const model::Frame& frame : thread.frames) {
+    if (frame.language != model::Language::kPython) {
+      return nullptr;
+    }
+    if (!is_of_library(frame, library)) {
+      return inner == nullptr ? nullptr : &frame;
+    }
+    inner = &frame;
+  }
+  return nullptr;
+}
+
+/// Python frames alone do not show whether it computes or waits for its pool.
+std::optional<Suspect> forked_into_library(const graph::Examination& examination,
+                                           const model::Process& process) {
+  const model::Thread* main = model::main_thread(process);
+  const model::Frame* caller = main == nullptr ? nullptr : caller_of(kPolars, *main);
+  if (caller == nullptr || !alive(process) || !asleep(*main) || !stuck(examination) ||
+      !forked_without_exec(examination.job, process)) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, process, main);
+  suspect.place = model::call_site(*caller);
+  suspect.confidence = Confidence::kPossible;
+  suspect.deed = kInLibrary;
+  suspect.note =
+      fmt::format("{} is in {} here", named(process.pid, "a forked child"), kPolars.name);
+  suspect.evidence = fmt::format(
+      "{} was forked without exec and is in {}() of {}, which computes in threads of {}",
+      named(process.pid, "the child"), main->frames.front().function, kPolars.name, kPolars.pool);
+  return suspect;
+}
+
+Finding in_library(const graph::Examination& examination, const std::vector<Suspect>& there) {
+  Finding finding = accuse(examination, kKind, there);
+  finding.summary =
+      fmt::format("{} {} in {} ({}), which may wait for threads of {} that fork() does not copy{}",
+                  there.size() > 1 ? fmt::format("{} forked children", there.size())
+                                   : named(there.front().process->pid, "a forked child"),
+                  there.size() > 1 ? "are" : "is", kPolars.name, place(there.front().place),
+                  kPolars.pool, and_who_waits(finding));
+  finding.fix = fmt::format(
+      "Start the child with the spawn or forkserver method (multiprocessing_context=\"spawn\" for "
+      "a "
+      "DataLoader): {} must not be used before a fork.",
+      kPolars.name);
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   for (const model::Process* process : processes(examination.job)) {
-    if (auto suspect = forked_into_dead_pool(examination, *process)) {
+    auto suspect = forked_into_dead_pool(examination, *process);
+    suspect = suspect ? std::move(suspect) : forked_into_library(examination, *process);
+    if (suspect) {
       suspects.push_back(std::move(*suspect));
     }
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
+    if (there.front().deed == kInLibrary) {
+      findings.push_back(in_library(examination, there));
+      continue;
+    }
     Finding finding = accuse(examination, kKind, there);
     const std::string_view library = library_of(there.front().thread);
     const model::Process* child = there.front().process;
@@ -137,7 +214,7 @@ Findings detect(const graph::Examination& examination) {
                        : fmt::format(". Or fork before the first call that uses {}.", library);
     findings.push_back(std::move(finding));
   }
-  return findings;
+  return findings.empty() ? findings_from_text(examination, kKind) : findings;
 }
 
 }  // namespace
@@ -154,7 +231,8 @@ Why: fork copies the memory, but of the threads only the one that called it. GNU
 in the child, memory still says that the team exists, but its threads do not, so the first parallel region waits for them.
 
 How ddpdoctor knows: the process was started by fork without exec, its main thread waits in a pool of native threads (OpenMP, MKL,
-OpenBLAS, TBB, numba's workqueue, rayon, and others), and none of its threads belongs to that pool.
+OpenBLAS, TBB, numba's workqueue, rayon, and others), and none of its threads belongs to that pool. Of a dump without native frames:
+a forked child is in Polars (possible). In a log: numba's "Terminating: fork() called from a process already using GNU OpenMP".
 
 Fix:
     - context = multiprocessing.get_context("fork")

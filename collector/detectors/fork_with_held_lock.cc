@@ -294,7 +294,8 @@ std::string where(const Suspect& suspect) {
 std::string parent_said(const model::JobModel& job, const std::vector<Suspect>& there) {
   const model::Process* child = there.front().process;
   const bool unknown = !there.front().rank && child != nullptr && !served_rank(job, *child);
-  return unknown ? named(child->ppid, "its parent") : who(there);
+  const bool itself = child != nullptr && child->role == model::Role::kRank;
+  return unknown || itself ? named(child->ppid, "its parent") : who(there);
 }
 
 /// "process 7, forked by rank 1,".

@@ -203,10 +203,50 @@ std::optional<Finding> inverted(const graph::Examination& examination,
   return finding;
 }
 
+/// The thread that has the GIL waits for a pool whose threads need the GIL.
+std::optional<Finding> waits_for_pool(const graph::Examination& examination,
+                                      const model::Process& process) {
+  const auto sure = stuck(examination);
+  const auto found = sure && alive(process) ? pool_behind_gil(process) : std::nullopt;
+  if (!found) {
+    return std::nullopt;
+  }
+  const model::Frame* python = model::innermost_python(*found->holder);
+  Suspect holder = side_of(
+      examination, process, *found->holder, *sure,
+      fmt::format("waits here for threads of {}, with the GIL", found->pool),
+      found->only
+          ? fmt::format("waits for {}'s threads, and no other thread can have the GIL", found->pool)
+          : fmt::format("waits for {}'s threads, as every thread does that may have the GIL",
+                        found->pool));
+  if (!holder.place.known() && python != nullptr) {
+    holder.place = model::call_site(*python);
+  }
+  const auto kept = threads_without_gil(process);
+  holder.evidence += fmt::format("; {} thread{} wait{} for the GIL", kept.size(),
+                                 kept.size() == 1 ? "" : "s", kept.size() == 1 ? "s" : "");
+  Finding finding = accuse(examination, kKind, {holder});
+  finding.summary = fmt::format(
+      "thread {} of {} {} the GIL and waits for {}'s threads ({}); {} of them wait{} for the GIL",
+      found->holder->tid, process.rank ? who({holder}) : detectors::named(process.pid, "a process"),
+      found->only ? "holds" : "probably holds", found->pool, place(holder.place), kept.size(),
+      kept.size() == 1 ? "s" : "");
+  add_kept_thread(examination, holder, finding);
+  finding.fix = fmt::format(
+      "Update the library that uses {}. Until then, do not let its threads call Python: no Python "
+      "function and no Python data source.",
+      found->pool);
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   Findings findings;
   for (const model::Process* process : processes(examination.job)) {
+    if (auto finding = waits_for_pool(examination, *process)) {
+      findings.push_back(std::move(*finding));
+      continue;
+    }
     if (auto finding = inverted(examination, *process)) {
       findings.push_back(std::move(*finding));
       continue;
@@ -247,7 +287,8 @@ end the wait needs the GIL first.
 
 How ddpdoctor knows: the interpreter names a thread of the process as GIL holder, that thread sleeps in a native call that does not
 wait for other ranks, and other threads sleep in take_gil. In a dump with native frames of all threads, the holder is the only
-Python thread that is not in take_gil. Or one thread waits for a native mutex below a call from Python, and another one waits for the
+Python thread that is not in take_gil. Or threads of a library's pool (rayon) wait for the GIL, and every thread that may have it waits
+for that pool. Or one thread waits for a native mutex below a call from Python, and another one waits for the
 GIL inside code of the same class or library: the first has the GIL, the second probably the mutex.
 
 Fix:

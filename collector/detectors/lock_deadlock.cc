@@ -383,7 +383,7 @@ the source around each line of the stacks shows which locks a thread has already
 `@contextmanager`) is followed to the lock object. Where names do not show it, it is possible if two threads alone hold locks.
 Of native mutexes: the frames further out are in the library that waits, and a hook of malloc, a signal handler, garbage collection or
 an exit handler called it again; or two threads are each in the library whose mutex the other one wants. Known pairs of functions in
-libraries (ProcessPoolExecutor's wake-up pipe) count, too.
+libraries (ProcessPoolExecutor's wake-up pipe) count, too, and a signal handler or destructor that ran inside submit() or Queue.put().
 
 Fix: take the locks in one order in all threads.
       def export():

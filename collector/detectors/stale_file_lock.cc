@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/held_path.h"
 #include "collector/detectors/evidence/inherited_lock.h"
+#include "collector/detectors/evidence/lock_askers.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -124,8 +125,8 @@ bool waits_for_lock_file(const model::JobModel& job, const model::Thread& thread
     return true;
   }
   for (const model::Frame& frame : thread.frames) {
-    if (frame.language == model::Language::kPython &&
-        (base::lies_in(frame.file, "filelock") || frame.file.ends_with("/filelock.py"))) {
+    if (frame.language == model::Language::kPython && is_lock_library(frame.file) &&
+        !frame.file.ends_with("file_baton.py")) {
       return true;
     }
   }
@@ -224,6 +225,10 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
     path = held->path;
   }
   Suspect suspect = suspect_in(examination, process, main);
+  const model::Frame* asker = lock_asker(*main);
+  if (asker != nullptr && (!suspect.place.known() || is_lock_library(suspect.place.file))) {
+    suspect.place = model::call_site(*asker);
+  }
   const bool ownerless =
       fact != nullptr && fact->flag("exists").value_or(false) && fact->flag("held") == false;
   const bool old = fact != nullptr && (fact->flag("older_than_job").value_or(false) ||
@@ -241,8 +246,11 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
       process.pid == 0 ? std::string("the process") : fmt::format("process {}", process.pid),
       path.value_or("a lock file"));
   suspect.evidence =
-      fmt::format("it waits for the lock file {}{}{}", path.value_or("(path unknown)"),
-                  fact != nullptr ? age_of(*fact) : "", ownerless ? "; no process holds it" : "");
+      fmt::format("it waits for the lock file {}{}{}{}", path.value_or("(path unknown)"),
+                  fact != nullptr ? age_of(*fact) : "", ownerless ? "; no process holds it" : "",
+                  asker != nullptr && suspect.place.line != asker->line
+                      ? fmt::format("; {} takes it", place(model::call_site(*asker)))
+                      : std::string());
   return Waiter{.suspect = std::move(suspect), .path = path, .held = held};
 }
 
@@ -318,11 +326,18 @@ Findings detect(const graph::Examination& examination) {
                     unsure ? "may be left from an earlier run" : "no process will remove",
                     and_who_waits(finding));
     const model::Log* const refused = refused_locks(examination.job);
+    const std::string_view home = home_of_locks(*there.front().thread);
     finding.fix =
         fmt::format("Check that no build is running, then remove {} and start again.",
                     !paths.empty()     ? fmt::format("{}", fmt::join(paths, ", "))
                     : in_batons[where] ? fmt::format("`{}`", locks_of_extensions(examination.job))
-                                       : std::string("the lock file"));
+                    : home.empty()     ? std::string("the lock file")
+                                       : fmt::format("`{}`", home));
+    if (paths.empty() && !in_batons[where]) {
+      finding.fix +=
+          " If it hangs again, move that cache to a local disk: NFS may keep the lock of a process "
+          "that has ended.";
+    }
     if (refused != nullptr) {
       tell_refused_locks(
           *refused,

@@ -5,7 +5,9 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/listed_states.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/prompt_in_log.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
@@ -152,7 +154,7 @@ Findings detect(const graph::Examination& examination) {
       suspects.push_back(std::move(*suspect));
     }
   }
-  Findings findings;
+  Findings findings = listed_stops(examination, kKind);
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const bool stopped = there.front().process->state == 'T';
@@ -173,7 +175,7 @@ Findings detect(const graph::Examination& examination) {
               "debug, start one rank only.";
     findings.push_back(std::move(finding));
   }
-  return findings;
+  return findings.empty() ? prompts_in_logs(examination, kKind) : findings;
 }
 
 }  // namespace
@@ -188,7 +190,8 @@ prompt is often not visible at all.
 
 Why: a breakpoint() or a prompt was left in the code, or the job runs in the background and tried to use its terminal.
 
-How ddpdoctor knows: from the frames of the debugger or of input(), a read of the terminal, or the process state.
+How ddpdoctor knows: from the frames of the debugger or of input(), a read of the terminal, or the process state (also in a table of `ps`).
+Of a log alone: its last line is a question ([y/N], a password, a menu with numbers).
 
 Fix:
     - breakpoint()

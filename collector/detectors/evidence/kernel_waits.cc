@@ -5,11 +5,13 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -111,6 +113,16 @@ std::optional<KernelWait> wait_in(const model::Fact& fact) {
   return out;
 }
 
+/// It waits for another process, which has a lock of the kernel.
+bool waits_for_kernel_lock(const model::Fact& fact) {
+  constexpr std::array<std::string_view, 6> kLocks = {
+      "rwsem_down_", "down_read", "down_write", "__mutex_lock", "mutex_lock", "nfs_start_io_"};
+  const auto functions = fact.list("functions");
+  return std::any_of(functions.begin(), functions.end(), [&kLocks](const std::string& function) {
+    return base::begins_with_any(function, kLocks);
+  });
+}
+
 /// A thread of the kernel, a server that waits for requests, or one that waits for an event of its
 /// device: each sleeps all the time.
 bool waits_for_work(const model::Fact& fact) {
@@ -152,6 +164,37 @@ std::string sleeper_name(const KernelWait& wait) {
   return wait.pid == 0 ? std::string("a process") : fmt::format("process {}", wait.pid);
 }
 
+/// "processes 7, 8 and 9", "12 processes", "a process".
+std::string sleepers(const std::vector<KernelWait>& waits) {
+  constexpr std::size_t kMostInSummary = 4;
+  std::set<pid_t> pids;
+  for (const KernelWait& wait : waits) {
+    pids.insert(wait.pid);
+  }
+  if (pids.size() == 1) {
+    return waits.size() == 1 || waits.front().pid != 0 ? sleeper_name(waits.front())
+                                                       : fmt::format("{} processes", waits.size());
+  }
+  if (pids.contains(0) || pids.size() > kMostInSummary) {
+    return fmt::format("{} processes", pids.contains(0) ? waits.size() : pids.size());
+  }
+  const pid_t last = *pids.rbegin();
+  pids.erase(last);
+  return fmt::format("processes {} and {}", fmt::join(pids, ", "), last);
+}
+
+/// The only process that waits for no lock, while others do.
+const KernelWait* lock_owner(const std::vector<KernelWait>& waits) {
+  const KernelWait* owner = nullptr;
+  for (const KernelWait& wait : waits) {
+    if (!wait.for_lock && owner != nullptr) {
+      return nullptr;
+    }
+    owner = wait.for_lock ? owner : &wait;
+  }
+  return waits.size() > 1 ? owner : nullptr;
+}
+
 }  // namespace
 
 std::vector<KernelWait> kernel_waits(const model::JobModel& job) {
@@ -167,6 +210,7 @@ std::vector<KernelWait> kernel_waits(const model::JobModel& job) {
     wait->process = wait->pid == 0 ? nullptr : model::process(job, wait->pid);
     wait->uninterruptible = sleeps_uninterruptibly(job, *fact);
     wait->line = fact->text("text").value_or("");
+    wait->for_lock = waits_for_kernel_lock(*fact);
     wait->stays = fact->number("blocked_seconds").has_value();  // it did not run during that time
     const auto before = of_thread.find(thread);
     if (before != of_thread.end() && wait->pid != 0) {
@@ -215,13 +259,20 @@ Findings findings_of_kernel_waits(const graph::Examination& examination, std::st
       finding.evidence.push_back({.rank = {}, .text = "kernel: " + wait.line});
     }
   }
-  const KernelWait& first = waits.front();
+  const KernelWait* const owner = lock_owner(waits);
+  const KernelWait& first = owner == nullptr ? waits.front() : *owner;
   add_where_accused_stand(examination, finding);
   add_waiting(examination, finding);
-  finding.summary = fmt::format(
-      "{} {} in the kernel for {} ({}){}",
-      waits.size() > 1 ? fmt::format("{} processes", waits.size()) : sleeper_name(first),
-      waits.size() > 1 ? "wait" : "waits", first.what, first.caller, and_who_waits(finding));
+  finding.summary = fmt::format("{} {} in the kernel for {} ({}){}", sleepers(waits),
+                                waits.size() > 1 ? "wait" : "waits", first.what, first.caller,
+                                and_who_waits(finding));
+  if (owner != nullptr) {
+    finding.evidence.push_back(
+        {.rank = {},
+         .text = fmt::format("{} waits for no lock of the kernel: it probably has the one for "
+                             "which the others wait",
+                             sleeper_name(*owner))});
+  }
   finding.fix = remedy_for(part);
   if (first.pid != 0) {
     finding.details["pid"] = std::int64_t{first.pid};

@@ -24,6 +24,7 @@ struct KernelWait {
   std::string line;              // of the kernel log; empty if a stack was printed
   bool uninterruptible = false;  // state D: no signal ends the wait
   bool stays = false;            // two stacks of it are equal
+  bool for_lock = false;         // for a lock of the kernel, such as that of a file
 };
 
 /// One per thread.

@@ -54,6 +54,20 @@ constexpr KnownException kOfTorch[] = {
      .said_by = kTorch,
      .meaning = "used CUDA in a child that was forked after CUDA had started",
      .fix = kSpawn},
+    // numba/np/ufunc/omppool.cpp; it then ends its process with SIGTERM.
+    {.kind = "fork-after-openmp",
+     .pattern = "fork() called from a process already using GNU OpenMP, this is unsafe",
+     .meaning = "was ended by numba: it is a forked child whose parent had used GNU OpenMP before",
+     .fix =
+         "Start the child with the spawn or forkserver method (multiprocessing_context=\"spawn\" "
+         "for a DataLoader). Or set NUMBA_THREADING_LAYER=workqueue."},
+    {.kind = "dataloader-worker-raised",
+     .pattern = "could not unlink the shared memory file",
+     .meaning =
+         "could not pass a tensor to another process: its shared memory file had been deleted",
+     .fix = "Pass timeout= to the DataLoader: that batch is lost, and its reader waits. Keep other "
+            "programs from deleting /dev/shm/torch_* (RemoveIPC of systemd, cleaners, containers "
+            "with --ipc=host)."},
     {.kind = "dataloader-worker-killed",
      .pattern = "DataLoader worker (pid",
      .also = "killed by signal",

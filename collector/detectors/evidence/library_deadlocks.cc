@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/reentered_locks.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
@@ -61,6 +62,9 @@ Suspect side_of(const graph::Examination& examination, const model::Process& pro
 
 Findings library_deadlocks(const graph::Examination& examination, const model::Process& process,
                            Confidence still) {
+  if (auto own = waits_for_own_lock(examination, process, still)) {
+    return {std::move(*own)};
+  }
   for (const PoolWithWakeup& pool : kPools) {
     const Thread* holder = nullptr;
     const Thread* wanter = nullptr;

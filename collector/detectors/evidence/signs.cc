@@ -102,6 +102,19 @@ bool serves_native_pool(const Thread& thread) {
                      [](const Frame& frame) { return model::pool_of(frame) != nullptr; });
 }
 
+namespace {
+
+/// A table of gdb shows the innermost frame alone: of libc, called by Python.
+bool calls_futex(const Thread& thread) {
+  const auto& frames = thread.frames;
+  return frames.size() > 1 && frames[0].language == Language::kNative &&
+         frames[1].language == Language::kPython &&
+         (frames[0].function.find("futex") != std::string::npos ||
+          frames[0].function.find("sem_wait") != std::string::npos);
+}
+
+}  // namespace
+
 bool waits_for_private_lock(const model::JobModel& job, const Thread& thread) {
   const Frame* python = innermost_python(thread);
   if (python != nullptr && waits_on_purpose(*python)) {
@@ -124,7 +137,7 @@ bool waits_for_private_lock(const model::JobModel& job, const Thread& thread) {
       thread.frames.empty() || thread.frames.front().language == Language::kPython;
   const bool sleeps_on_word = thread.wchan.find("futex") != std::string::npos ||
                               (thread.waits_on && thread.waits_on->kind == "semaphore");
-  if (!in_lock_code && !(native_unread && sleeps_on_word)) {
+  if (!in_lock_code && !(native_unread && sleeps_on_word) && !calls_futex(thread)) {
     return false;
   }
   return (python != nullptr && python->file.ends_with("logging/__init__.py")) ||

@@ -59,15 +59,17 @@ struct Tool {
   bool (*read)(Lines& lines, std::vector<StackDump>& out);
 };
 
-constexpr std::array<Tool, 9> kTools = {{{"py-spy", read_py_spy},
-                                         {"pystack", read_pystack},
-                                         {"gdb", read_gdb},
-                                         {"lldb", read_lldb},
-                                         {"sample", read_sample},
-                                         {"eu-stack", read_eu_stack},
-                                         {"faulthandler", read_faulthandler},
-                                         {"austin", read_austin},
-                                         {"traceback.print_stack", read_printed_stacks}}};
+constexpr std::array<Tool, 11> kTools = {{{"py-spy", read_py_spy},
+                                          {"pystack", read_pystack},
+                                          {"gdb", read_gdb},
+                                          {"lldb", read_lldb},
+                                          {"sample", read_sample},
+                                          {"eu-stack", read_eu_stack},
+                                          {"faulthandler", read_faulthandler},
+                                          {"austin", read_austin},
+                                          {"traceback.print_stack", read_printed_stacks},
+                                          {"faulthandler", read_unheaded_faulthandler},
+                                          {"py-spy", read_unheaded_py_spy}}};
 
 /// The lines of one rank, or those without a rank.
 struct Stream {
@@ -132,7 +134,9 @@ void read_dumps(const Stream& stream, std::optional<model::Rank> rank, Finding& 
       lines.take();
       continue;
     }
-    const bool may_read_nothing = tool->read == read_gdb || tool->read == read_lldb;
+    const bool may_read_nothing = tool->read == read_gdb || tool->read == read_lldb ||
+                                  tool->read == read_unheaded_py_spy ||
+                                  tool->read == read_unheaded_faulthandler;
     if (may_read_nothing && finding.dumps.size() == before) {  // no thread of it has a frame
       if (lines.at() == start) {
         lines.take();

@@ -25,6 +25,8 @@ bool is_faulthandler(std::string_view head, std::string_view path);
 bool is_austin(std::string_view head, std::string_view path);
 /// Stacks that a program prints of its own threads.
 bool is_printed_stacks(std::string_view head, std::string_view path);
+/// A table of `ps` or `top`.
+bool is_process_table(std::string_view head, std::string_view path);
 /// Output of a job: tracebacks, rank prefixes, messages of torch and NCCL.
 bool is_log(std::string_view head, std::string_view path);
 

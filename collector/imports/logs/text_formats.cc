@@ -13,6 +13,7 @@
 #include "collector/imports/stack_dumps/gdb_frames.h"
 #include "collector/imports/stack_dumps/kernel_stacks.h"
 #include "collector/imports/stack_dumps/margins.h"
+#include "collector/imports/stack_dumps/process_rows.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/model/log_lines.h"
 
@@ -113,6 +114,9 @@ std::optional<model::JobModel> read_empty_log(const std::string& path) {
 }
 
 bool is_py_spy(std::string_view head, std::string_view) {
+  if (printable(head) && has_unheaded_stack(head)) {
+    return true;
+  }
   return any_line(head, [](std::string_view line) {
     if (!take_prefix(line, "Process ")) {
       return is_py_spy_thread(line);
@@ -165,9 +169,10 @@ bool is_eu_stack(std::string_view head, std::string_view) {
 
 bool is_faulthandler(std::string_view head, std::string_view) {
   return any_line(head, [](std::string_view line) {
-    return (line.starts_with("Thread 0x") || line.starts_with("Current thread 0x") ||
-            line.starts_with("Stack (")) &&
-           line.find("(most recent call first):") != std::string_view::npos;
+    const bool heading = (line.starts_with("Thread 0x") || line.starts_with("Current thread 0x") ||
+                          line.starts_with("Stack (")) &&
+                         line.find("(most recent call first):") != std::string_view::npos;
+    return heading || faulthandler_frame(line).has_value();
   });
 }
 
@@ -179,6 +184,11 @@ bool is_printed_stacks(std::string_view head, std::string_view) {
   return printable(head) && head.find("\", line ") != std::string_view::npos &&
          any_line(head, is_printed_heading) &&
          any_line(head, [](std::string_view line) { return python_frame(line).has_value(); });
+}
+
+bool is_process_table(std::string_view head, std::string_view) {
+  constexpr std::size_t kFewestRows = 2;
+  return printable(head) && process_rows(base::split(head, '\n')).size() >= kFewestRows;
 }
 
 bool is_log(std::string_view head, std::string_view path) {

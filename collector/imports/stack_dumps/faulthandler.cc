@@ -76,7 +76,8 @@ bool is_known(const StackDump& dump, pid_t tid) {
 }
 
 void read_frames(Lines& lines, model::Thread& thread) {
-  while (!lines.done() && lines.peek().starts_with("  ")) {
+  // A web page or a log viewer may have removed the indentation.
+  while (!lines.done() && (lines.peek().starts_with("  ") || faulthandler_frame(lines.peek()))) {
     if (auto frame = python_frame(lines.peek())) {
       add_frame(thread, std::move(*frame));
     }
@@ -117,6 +118,16 @@ void read_threads(Lines& lines, StackDump& dump) {
   }
 }
 
+/// The frames below "Timeout (0:05:00)!" without a heading.
+void read_unnamed_thread(Lines& lines, StackDump& dump) {
+  dump.identity = fmt::format("line {}", lines.at());
+  dump.one_of_many = true;
+  if (model::Thread* thread = add_thread(dump, 0, {})) {
+    read_frames(lines, *thread);
+    thread->state = dump.process.exit ? 'X' : thread->state;
+  }
+}
+
 }  // namespace
 
 bool read_faulthandler(Lines& lines, std::vector<StackDump>& out) {
@@ -131,8 +142,16 @@ bool read_faulthandler(Lines& lines, std::vector<StackDump>& out) {
   if (dump.after || fatal) {
     ahead.take();
     // "Python runtime state: initialized" precedes the stacks of a fatal error.
-    for (int i = 0; i < 4 && !ahead.done() && !thread_heading(ahead.peek()); ++i) {
+    for (int i = 0; i < 4 && !ahead.done() && !thread_heading(ahead.peek()) &&
+                    !faulthandler_frame(ahead.peek());
+         ++i) {
       ahead.take();
+    }
+    if (out.size() < kMostDumps && faulthandler_frame(ahead.peek())) {
+      read_unnamed_thread(ahead, dump);
+      lines = ahead;
+      out.push_back(std::move(dump));
+      return true;
     }
   }
   if (out.size() >= kMostDumps || !thread_heading(ahead.peek())) {

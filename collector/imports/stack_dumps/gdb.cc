@@ -107,11 +107,20 @@ bool begins_cut_bt(const Lines& lines) {
   return number > 0 && numbered_frame(lines.peek(next)) == number + 1 && (address || next > 1);
 }
 
+/// "#7 Frame 0x…, for file train.py, line 12, in main ()" twice: py-bt-full, without a heading.
+bool begins_full_py_bt(const Lines& lines) {
+  std::size_t next = 1;
+  while (next < kMostContinued && continues_gdb_frame(lines.peek(next))) {
+    ++next;
+  }
+  return is_full_py_bt(lines.peek()) && is_full_py_bt(lines.peek(next));
+}
+
 /// A line of gdb after which the stacks of a process follow.
 bool begins_process(const Lines& lines) {
   return begins_bare_bt(lines) || begins_cut_bt(lines) || lines.peek().starts_with(kPyBt) ||
-         is_old_py_bt(lines.peek()) || gdb_heading(lines.peek()) || switched_to(lines.peek()) ||
-         begins_thread_table(lines);
+         is_old_py_bt(lines.peek()) || begins_full_py_bt(lines) || gdb_heading(lines.peek()) ||
+         switched_to(lines.peek()) || begins_thread_table(lines);
 }
 
 /// Reads the threads of one process at the cursor.
@@ -121,6 +130,19 @@ class Session {
 
   void read(Lines& lines) {
     while (!lines.done() && step(lines)) {
+    }
+  }
+
+  /// The table shows where a thread with Python frames alone sleeps.
+  void add_waits() {
+    for (model::Thread& thread : dump_.process.threads) {
+      const auto row = waits_.find(thread.tid);
+      model::Frame frame = row == waits_.end() ? model::Frame() : native_frame(row->second);
+      const bool sleeps = !frame.function.empty() && model::surrounds_wait(frame.function);
+      if (sleeps && !thread.frames.empty() && thread.frames.size() < kMostFrames &&
+          thread.frames.front().language == model::Language::kPython) {
+        thread.frames.insert(thread.frames.begin(), std::move(frame));
+      }
     }
   }
 
@@ -207,7 +229,7 @@ class Session {
       return false;
     }
     read_ = read_ || begins_bare_bt(lines);
-    auto mutex = read_gdb_bt(lines, *current());
+    auto mutex = read_gdb_bt(lines, *current(), dump_);
     mutexes_[current_] = mutex ? std::move(*mutex) : mutexes_[current_];
     return true;
   }
@@ -220,6 +242,7 @@ class Session {
       known->name = base::elide(thread.name, kLongestName);
     }
     const bool first = thread.number == 1 || thread.tid == dump_.process.pid;
+    waits_.try_emplace(thread.tid, thread.frame);
     dump_.main_pointer = first && thread.pointer ? thread.pointer : dump_.main_pointer;
     if (thread.number == 1 && dump_.process.pid == 0) {
       dump_.process.pid = thread.tid;
@@ -272,6 +295,7 @@ class Session {
   std::size_t current_ = 0;                     // of the threads of the process
   bool read_ = false;                           // the current thread's stack, without a heading
   std::map<std::size_t, std::string> mutexes_;  // that a thread waits for, by its index
+  std::map<pid_t, std::string_view> waits_;     // innermost frame of a row of a table, by tid
   std::string_view asked_;                      // the last command typed
   bool listed_ = false;
   bool in_row_ = false;   // of a table of threads
@@ -313,11 +337,13 @@ bool read_attaching(Lines& lines, StackDump& dump) {
 
 /// py-bt of Python 2 and of early 3 says "Waiting for the GIL" of any wait with a timeout. The only
 /// thread that is known, in a lock of Python, waits for that lock unless the frames say otherwise.
-void forget_gil_of_one(model::Process& process) {
+/// The only thread of a process waits for no other one to release the GIL.
+void forget_gil_of_one(model::Process& process, bool all_known) {
   model::Thread* only = process.threads.size() == 1 ? process.threads.data() : nullptr;
   const bool told = only != nullptr && only->waits_on && only->waits_on->kind == "gil";
   const model::Frame* python = told ? model::innermost_python(*only) : nullptr;
-  if (python != nullptr && python->file.ends_with("/threading.py") &&
+  if (python != nullptr &&
+      ((all_known && only->tid == process.pid) || python->file.ends_with("/threading.py")) &&
       std::none_of(only->frames.begin(), only->frames.end(),
                    [](const auto& frame) { return model::takes_gil(frame.function); })) {
     only->waits_on.reset();
@@ -331,7 +357,8 @@ bool is_bare_backtrace(std::string_view head) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Lines rest(std::span<const std::string_view>(lines).subspan(i));
     if (base::trim(lines[i]).starts_with('#') &&
-        (begins_bare_bt(rest) || begins_cut_bt(rest) || is_old_py_bt(lines[i]))) {
+        (begins_bare_bt(rest) || begins_cut_bt(rest) || is_old_py_bt(lines[i]) ||
+         begins_full_py_bt(rest))) {
       return true;
     }
   }
@@ -351,13 +378,14 @@ bool read_gdb(Lines& lines, std::vector<StackDump>& out) {
   }
   Session session(dump);
   session.read(lines);
+  session.add_waits();
   const bool any = std::any_of(dump.process.threads.begin(), dump.process.threads.end(),
                                [](const model::Thread& thread) { return !thread.frames.empty(); });
   if (!any && !dump.main_pointer) {
     return true;  // its lines are read only once
   }
   dump.one_of_many = !attached_whole && !session.lists_threads();
-  forget_gil_of_one(dump.process);
+  forget_gil_of_one(dump.process, !dump.one_of_many);
   if (dump.process.pid == 0 && !bare) {
     const auto lowest = std::min_element(
         dump.process.threads.begin(), dump.process.threads.end(),

@@ -81,29 +81,6 @@ void read_nccl_rank(std::string_view arguments, model::Frame& frame) {
   }
 }
 
-/// "#3  0x00007f26 in c10d::Work::wait(long) () from /usr/lib/libtorch_cpu.so".
-model::Frame native_frame(std::string_view line) {
-  line = base::trim(line);
-  take_prefix(line, "#");
-  take_number(line, 10'000'000);
-  line = base::trim(line);
-  model::Frame frame;
-  if (const auto address = hex_of(line.substr(0, line.find(' ')))) {
-    frame.address = *address;
-    line = base::trim(line.substr(std::min(line.find(' '), line.size())));
-    take_prefix(line, "in ");
-  }
-  const std::size_t arguments = arguments_at(line);
-  frame.function = native_name(line.substr(0, arguments));
-  // Of glibc's futex functions: 0 = of this process alone, 128 = shared by processes.
-  if (const auto scope = number_behind(line.substr(arguments), "private=", 255)) {
-    frame.locals.emplace_back("private", std::to_string(*scope));
-  }
-  read_nccl_rank(line.substr(arguments), frame);
-  read_place(line, frame);
-  return frame;
-}
-
 /// "… f=Frame 0x55, for file /app/train.py, line 12, in main (rank=3) …".
 std::optional<model::Frame> frame_in_arguments(std::string_view line) {
   const auto file = between(line, ", for file ", ", line ");
@@ -134,14 +111,6 @@ std::optional<model::Frame> frame_of_old_py_bt(std::string_view line) {
   frame.file = base::elide(*file, kLongestName);
   frame.function = base::elide(*function, kLongestName);
   return frame;
-}
-
-/// "#7 Frame 0x7f, for file train.py, line 12, in main ()" of py-bt-full, the Python frame alone.
-bool is_full_py_bt(std::string_view line) {
-  line = base::trim(line);
-  take_prefix(line, "#");
-  take_number(line, 10'000'000);
-  return base::trim(line).starts_with("Frame 0x");
 }
 
 /// The Python frames replace the interpreter's own.
@@ -177,6 +146,13 @@ std::optional<std::string> mutex_in(std::string_view line) {
   return std::nullopt;
 }
 
+/// The line of the program that py-bt-full prints below a frame.
+std::string source_below(std::string_view frame, const Lines& lines) {
+  const bool source = is_full_py_bt(frame) && frame.ends_with(')') &&
+                      lines.peek().starts_with("    ") && !begins_gdb_frame(lines.peek());
+  return source ? base::elide(base::trim(lines.peek()), kLongestName) : std::string();
+}
+
 }  // namespace
 
 bool begins_gdb_frame(std::string_view line) {
@@ -193,6 +169,12 @@ bool is_old_py_bt(std::string_view line) {
                                  [line](auto beginning) { return line.starts_with(beginning); });
 }
 
+bool is_full_py_bt(std::string_view line) {
+  line = base::trim(line);
+  return take_prefix(line, "#") && take_number(line, 10'000'000) &&
+         base::trim(line).starts_with("Frame 0x") && line.find(", for file ") != line.npos;
+}
+
 bool is_gdb_pager(std::string_view line) {
   return line.starts_with("---Type <return> to continue") || line.starts_with("--Type <RET> for");
 }
@@ -205,7 +187,30 @@ bool continues_gdb_frame(std::string_view line) {
          (line.starts_with("    ") && !begins_gdb_frame(line) && !text.starts_with("File \""));
 }
 
-std::optional<std::string> read_gdb_bt(Lines& lines, model::Thread& thread) {
+model::Frame native_frame(std::string_view line) {
+  line = base::trim(line);
+  if (take_prefix(line, "#")) {
+    take_number(line, 10'000'000);
+    line = base::trim(line);
+  }
+  model::Frame frame;
+  if (const auto address = hex_of(line.substr(0, line.find(' ')))) {
+    frame.address = *address;
+    line = base::trim(line.substr(std::min(line.find(' '), line.size())));
+    take_prefix(line, "in ");
+  }
+  const std::size_t arguments = arguments_at(line);
+  frame.function = native_name(line.substr(0, arguments));
+  // Of glibc's futex functions: 0 = of this process alone, 128 = shared by processes.
+  if (const auto scope = number_behind(line.substr(arguments), "private=", 255)) {
+    frame.locals.emplace_back("private", std::to_string(*scope));
+  }
+  read_nccl_rank(line.substr(arguments), frame);
+  read_place(line, frame);
+  return frame;
+}
+
+std::optional<std::string> read_gdb_bt(Lines& lines, model::Thread& thread, StackDump& dump) {
   std::vector<model::Frame> frames;
   std::optional<std::string> mutex;
   std::int64_t last = -1;
@@ -214,6 +219,7 @@ std::optional<std::string> read_gdb_bt(Lines& lines, model::Thread& thread) {
        number = frame_number(lines.peek())) {
     last = *number;
     std::string whole(lines.take());
+    const std::string source = source_below(whole, lines);
     while (!lines.done() && continues_gdb_frame(lines.peek()) && whole.size() < kLongestName) {
       whole += ' ';
       whole += base::trim(lines.take());
@@ -221,6 +227,9 @@ std::optional<std::string> read_gdb_bt(Lines& lines, model::Thread& thread) {
     auto python = frame_in_arguments(whole);
     python = python ? std::move(python) : frame_of_old_py_bt(whole);
     const bool only_python = is_old_py_bt(whole) || (python && is_full_py_bt(whole));
+    if (python && !source.empty()) {
+      dump.sources[python->file].try_emplace(python->line, source);
+    }
     if (python && frames.size() < kMostFrames) {
       frames.push_back(std::move(*python));
     }

@@ -74,6 +74,10 @@ std::optional<GdbThread> thread_row(std::string_view line) {
   }
   GdbThread out{.number = *number, .tid = 0, .name = {}, .pointer = {}};
   read_target(line, out);
+  const std::size_t quote = out.name.empty() ? line.npos : line.find('"', line.find('"') + 1);
+  const std::size_t end = quote == line.npos ? line.find(')') : quote;
+  out.frame = end == line.npos ? std::string_view() : base::trim(line.substr(end + 1));
+  out.frame.remove_prefix(std::min(out.frame.find_first_not_of(") "), out.frame.size()));
   return out.tid == 0 ? std::nullopt : std::optional(out);
 }
 

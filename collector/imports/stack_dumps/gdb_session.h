@@ -17,6 +17,7 @@ struct GdbThread {
   pid_t tid = 0;
   std::string_view name;
   std::optional<std::uint64_t> pointer;  // its pthread_t
+  std::string_view frame = {};           // of a table: "0x00007f26 in poll () from …"
 };
 
 /// `Thread 2 (Thread 0x7f26f71336c0 (LWP 18823) "python"):`, `Thread 1 (LWP 7):`; the colon is

@@ -54,6 +54,20 @@ Whose whose_path(std::string_view line, std::string_view file) {
   return {};
 }
 
+/// "== 1533", "--- PID 1533:": a line of a loop over processes, directly above a stack.
+Whose whose_title(std::span<const std::string_view> lines, std::size_t at) {
+  const bool above = at + 1 < lines.size() && is_kernel_frame(lines[at + 1]);
+  std::string_view line = above ? base::trim(lines[at]) : std::string_view();
+  line.remove_prefix(std::min(line.find_first_not_of("=-#*> "), line.size()));
+  for (const std::string_view word : {"Process ", "process ", "PID", "pid"}) {
+    take_prefix(line, word);
+  }
+  line.remove_prefix(std::min(line.find_first_not_of("=: "), line.size()));
+  const auto pid = take_number(line, INT32_MAX);
+  const bool alone = pid && *pid > 0 && line.find_first_not_of("=-#*<: ") == line.npos;
+  return alone ? Whose{.pid = static_cast<pid_t>(*pid), .tid = static_cast<pid_t>(*pid)} : Whose{};
+}
+
 /// Of /proc/PID/status: "State:\tD (disk sleep)" and "Pid:\t7".
 std::map<pid_t, char> states_in(std::span<const std::string_view> lines) {
   std::map<pid_t, char> out;
@@ -114,7 +128,8 @@ void read_kernel_stacks(std::span<const std::string_view> lines, model::JobModel
   Whose whose;
   std::size_t named_at = 0;
   for (std::size_t at = 0; at < lines.size() && stacks.size() < kMostStacks;) {
-    const Whose named = whose_path(lines[at], "/stack");
+    Whose named = whose_path(lines[at], "/stack");
+    named = named.pid == 0 ? whose_title(lines, at) : named;
     whose = named.pid != 0 ? named : whose;
     named_at = named.pid != 0 ? at : named_at;
     const std::size_t start = at;

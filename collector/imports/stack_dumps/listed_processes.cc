@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/text.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/questions.h"
@@ -117,6 +118,99 @@ void take_rows(model::JobModel& job) {
     }
   }
   job.facts.insert(job.facts.end(), forks.begin(), forks.end());
+}
+
+namespace {
+
+/// "python3" of "/usr/bin/python3 train.py" and of "[python3] <defunct>".
+std::string_view program_of(const std::vector<std::string>& command) {
+  std::string_view name = command.empty() ? std::string_view() : base::file_name(command.front());
+  const bool bracketed = name.starts_with('[');
+  name = name.substr(bracketed ? 1 : 0);
+  return name.substr(0, name.find_first_of("]:"));
+}
+
+bool is_listed_python(const model::Fact& row) {
+  return program_of(row.list("command")).starts_with("python");
+}
+
+bool is_in_state(const model::Fact& row, char state) {
+  return row.text("state") == std::string(1, state);
+}
+
+/// The parent of a zombie: of its row, else the only living program of that name that is older.
+std::optional<pid_t> parent_of_zombie(const model::Fact& zombie, const Rows& rows) {
+  if (const auto parent = zombie.number("parent_pid")) {
+    return static_cast<pid_t>(*parent);
+  }
+  std::optional<pid_t> parent;
+  for (const auto& [pid, row] : rows) {
+    if (pid < zombie.pid.value_or(0) && !is_in_state(*row, 'Z') &&
+        program_of(row->list("command")) == program_of(zombie.list("command"))) {
+      if (parent) {
+        return std::nullopt;
+      }
+      parent = pid;
+    }
+  }
+  return parent;
+}
+
+std::optional<model::Fact> fact_of_row(const model::Fact& row, const Rows& rows) {
+  if (!is_listed_python(row)) {
+    return std::nullopt;
+  }
+  model::Fact out{.rank = {}, .pid = row.pid, .kind = {}, .fields = {}};
+  out.fields["command"] = row.list("command");
+  if (is_in_state(row, 'T')) {
+    out.kind = "listed-stopped";
+    return out;
+  }
+  const auto parent = is_in_state(row, 'Z') ? parent_of_zombie(row, rows) : std::nullopt;
+  const auto parent_row = parent ? rows.find(*parent) : rows.end();
+  if (parent_row == rows.end() || !is_listed_python(*parent_row->second)) {
+    return std::nullopt;  // a shell, or the first process of a container, collects late
+  }
+  out.kind = "listed-zombie";
+  out.fields["parent_pid"] = std::int64_t{*parent};
+  return out;
+}
+
+bool has_kernel_stack(const model::JobModel& job, pid_t pid) {
+  return std::any_of(job.facts.begin(), job.facts.end(), [pid](const model::Fact& fact) {
+    return fact.kind == "kernel-stack" && fact.pid == pid;
+  });
+}
+
+}  // namespace
+
+void keep_states(model::JobModel& job, bool dumped) {
+  const Rows rows = rows_of(job);
+  std::vector<model::Fact> kept;
+  for (const auto& [pid, row] : rows) {
+    const std::string wchan = row->text("wchan").value_or("");
+    const auto command = row->list("command");
+    const bool of_kernel = !command.empty() && command.front().starts_with('[');
+    if (!dumped && is_in_state(*row, 'D') && !wchan.empty() && !of_kernel &&
+        !has_kernel_stack(job, pid)) {
+      model::Fact sleep{.rank = {}, .pid = pid, .kind = "kernel-stack", .fields = {}};
+      sleep.fields["functions"] = std::vector<std::string>{wchan};
+      sleep.fields["modules"] = std::vector<std::string>{std::string()};
+      sleep.fields["tid"] = std::int64_t{pid};
+      sleep.fields["state"] = std::string("D");
+      kept.push_back(std::move(sleep));
+    }
+    if (auto state = dumped ? std::nullopt : fact_of_row(*row, rows)) {
+      kept.push_back(std::move(*state));
+    }
+  }
+  for (model::Fact& fact : job.facts) {  // /proc/PID/stack does not show the state
+    const auto row = fact.kind == "kernel-stack" ? rows.find(fact.pid.value_or(0)) : rows.end();
+    if (row != rows.end() && is_in_state(*row->second, 'D')) {
+      fact.fields.try_emplace("state", std::string("D"));
+    }
+  }
+  job.facts.insert(job.facts.end(), kept.begin(), kept.end());
 }
 
 void forget_rows(model::JobModel& job) {

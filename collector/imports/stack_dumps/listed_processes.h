@@ -16,6 +16,11 @@ void note_rows(const std::vector<ProcessRow>& rows, model::JobModel& job);
 /// Gives dumped processes the parent, state and command of their row, and reports forks.
 void take_rows(model::JobModel& job);
 
+/// If no stack is known, facts that need none: a process that sleeps in the kernel, one that has
+/// ended and is not collected ("listed-zombie"), one that a signal stopped ("listed-stopped").
+/// Kernel stacks get the state of their row.
+void keep_states(model::JobModel& job, bool dumped);
+
 void forget_rows(model::JobModel& job);
 
 /// The position of each process among the children of its parent that have its command, in the

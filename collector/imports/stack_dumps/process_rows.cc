@@ -22,6 +22,8 @@ constexpr std::size_t kMostColumns = 40;
 constexpr std::size_t kMostStrange = 3;  // lines between two rows of a table
 constexpr std::size_t kLongestRow = 16'384;
 
+constexpr string_view kDefunct = " <defunct>";
+
 enum class Column { kOther, kPid, kPpid, kState, kWchan, kCommand };
 
 /// Names in a header and in the list of `-o`.
@@ -186,6 +188,7 @@ std::optional<ProcessRow> row_of(string_view line, const Columns& columns) {
         break;
       case Column::kCommand:
         row.command = base::elide(without_branch(base::trim(words[i])), kLongestName);
+        row.state = row.command.ends_with(kDefunct) ? 'Z' : row.state;
         break;
       case Column::kOther:
         break;
@@ -239,7 +242,6 @@ std::size_t read_tree(std::span<const string_view> lines, std::size_t from,
     row.pid = branch->pid;
     row.ppid = open.empty() ? std::nullopt : std::optional(open.back().pid);
     string_view command = branch->command;
-    constexpr string_view kDefunct = " <defunct>";
     if (command.ends_with(kDefunct)) {
       command.remove_suffix(kDefunct.size());
       row.state = 'Z';

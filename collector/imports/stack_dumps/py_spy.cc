@@ -21,40 +21,6 @@ bool is_native_file(std::string_view file) {
                      [file](std::string_view ending) { return file.ends_with(ending); });
 }
 
-/// "    all_reduce (torch/distributed/distributed_c10d.py:3252)", "    clone3 (libc.so.6)".
-std::optional<model::Frame> py_spy_frame(std::string_view line) {
-  line = base::trim(line);
-  const std::size_t open = line.rfind(" (");
-  if (open == std::string_view::npos || !line.ends_with(')')) {
-    return std::nullopt;
-  }
-  const std::string_view place = line.substr(open + 2, line.size() - open - 3);
-  const std::string_view name = line.substr(0, open);
-  model::Frame frame;
-  const std::size_t colon = place.rfind(':');
-  const auto number = colon == std::string_view::npos
-                          ? std::nullopt
-                          : number_of(place.substr(colon + 1), 100'000'000);
-  if (!number) {
-    frame.module = base::elide(place, kLongestName);
-    if (const auto address = hex_of(name)) {
-      frame.address = *address;
-    } else {
-      frame.function = native_name(name);
-    }
-    return frame;
-  }
-  frame.file = base::elide(place.substr(0, colon), kLongestName);
-  frame.line = static_cast<int>(*number);
-  if (is_native_file(frame.file)) {
-    frame.function = native_name(name);
-  } else {
-    frame.language = model::Language::kPython;
-    frame.function = base::elide(name, kLongestName);
-  }
-  return frame;
-}
-
 /// `Thread 20163 (active+gil): "MainThread"`; some versions omit the number.
 model::Thread* begin_thread(std::string_view line, StackDump& dump) {
   if (!take_prefix(line, "Thread ")) {
@@ -169,6 +135,39 @@ bool take_thread_id(std::string_view& text) {
 }
 
 }  // namespace
+
+std::optional<model::Frame> py_spy_frame(std::string_view line) {
+  line = base::trim(line);
+  const std::size_t open = line.rfind(" (");
+  if (open == std::string_view::npos || !line.ends_with(')')) {
+    return std::nullopt;
+  }
+  const std::string_view place = line.substr(open + 2, line.size() - open - 3);
+  const std::string_view name = line.substr(0, open);
+  model::Frame frame;
+  const std::size_t colon = place.rfind(':');
+  const auto number = colon == std::string_view::npos
+                          ? std::nullopt
+                          : number_of(place.substr(colon + 1), 100'000'000);
+  if (!number) {
+    frame.module = base::elide(place, kLongestName);
+    if (const auto address = hex_of(name)) {
+      frame.address = *address;
+    } else {
+      frame.function = native_name(name);
+    }
+    return frame;
+  }
+  frame.file = base::elide(place.substr(0, colon), kLongestName);
+  frame.line = static_cast<int>(*number);
+  if (is_native_file(frame.file)) {
+    frame.function = native_name(name);
+  } else {
+    frame.language = model::Language::kPython;
+    frame.function = base::elide(name, kLongestName);
+  }
+  return frame;
+}
 
 bool is_py_spy_thread(std::string_view line) {
   if (!take_prefix(line, "Thread")) {

@@ -4,6 +4,7 @@
 // Nothing is refused: a line that does not match ends the dump.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,13 @@ bool read_py_spy(Lines& lines, std::vector<StackDump>& out);
 
 /// `Thread 71 (idle): "MainThread"`: the first line of a dump if "Process 71: …" was not copied.
 bool is_py_spy_thread(std::string_view line);
+
+/// "    all_reduce (torch/distributed/distributed_c10d.py:3252)", "    clone3 (libc.so.6)".
+std::optional<model::Frame> py_spy_frame(std::string_view line);
+
+/// Frames of py-spy alone, without the line that names their thread.
+bool read_unheaded_py_spy(Lines& lines, std::vector<StackDump>& out);
+bool has_unheaded_stack(std::string_view head);
 
 /// `py-spy dump --json`, one or several consecutive documents. Refuses other documents.
 base::Result<std::vector<StackDump>> read_py_spy_json(std::string_view text,
@@ -49,6 +57,12 @@ bool read_eu_stack(Lines& lines, std::vector<StackDump>& out);
 
 /// Python's faulthandler: dump_traceback, dump_traceback_later, register, and fatal errors.
 bool read_faulthandler(Lines& lines, std::vector<StackDump>& out);
+
+/// `File "/srv/train.py", line 57 in main`, also without its indentation; no other tool writes it.
+std::optional<model::Frame> faulthandler_frame(std::string_view line);
+
+/// Frames of faulthandler alone, without the line that names their thread.
+bool read_unheaded_faulthandler(Lines& lines, std::vector<StackDump>& out);
 
 /// Samples of austin, as text.
 bool read_austin(Lines& lines, std::vector<StackDump>& out);

@@ -72,6 +72,43 @@ TEST(GilDeadlock, TheOnlyThreadThatWaitsForSomethingElseHoldsTheGil) {
       1u);
 }
 
+/// A worker of rayon that called Python, from where rayon was called again.
+const std::string kInPoolTwice =
+    "native:syscall@libc.so.6 | native:rayon_core::sleep::Sleep::sleep@frames.so | "
+    "native:rayon_core::join::join_context@frames.so | py:convert@/venv/frames/convert.py:31 | "
+    "native:rayon_core::registry::WorkerThread::wait_until_cold@frames.so";
+const std::string kPoolWantsGil =
+    kTakesGil + " | native:rayon_core::job::StackJob::execute@frames.so";
+const std::string kJoins =
+    "native:futex@libc.so.6 | native:PyThread_acquire_lock_timed@python3.12 | "
+    "py:join@/usr/lib/python3.12/threading.py:1149 | py:<module>@/srv/prepare.py:40";
+
+TEST(GilDeadlock, APoolNeedsTheGilThatItsCallerHas) {
+  const auto told = [](const std::string& main, const std::string& other) {
+    return asked(kKind, job()
+                            .ranks(1)
+                            .stack(0, main)
+                            .thread(0, {.stack = kInPoolTwice})
+                            .thread(0, {.stack = other})
+                            .build());
+  };
+  const auto findings = told(kJoins, kPoolWantsGil);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("holds the GIL and waits for rayon's threads (convert.py:31"),
+            std::string::npos)
+      << findings[0].summary;
+  // Another caller of the pool may be the one that has it.
+  const auto either = told(
+      "native:syscall@libc.so.6 | native:rayon_core::latch::LockLatch::wait@frames.so | "
+      "py:collect@/venv/frames/lazy.py:7 | py:<module>@/srv/prepare.py:40",
+      kPoolWantsGil);
+  ASSERT_EQ(either.size(), 1u);
+  EXPECT_NE(either[0].summary.find("probably holds the GIL"), std::string::npos);
+  // A thread that computes has it and will release it; or no thread of the pool needs it.
+  EXPECT_TRUE(told("native:mul@a.so | py:<module>@/srv/prepare.py:40", kPoolWantsGil).empty());
+  EXPECT_TRUE(told(kJoins, "native:rayon_core::sleep::Sleep::sleep@frames.so").empty());
+}
+
 TEST(GilDeadlock, AHolderThatComputesWillReleaseIt) {
   EXPECT_TRUE(
       asked(kKind,
