@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
+#include "collector/imports/logs/c10d_reading.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/operations.h"
@@ -159,6 +160,7 @@ void read_horovod_text(std::string_view log, model::JobModel& job) {
     group.ranks.push_back(rank);
     job.collectives.push_back(std::move(call));
   }
+  note_uncounted(group.id, job);
   job.groups.push_back(std::move(group));
 }
 
