@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/told_differences.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/dispatch_words.h"
 #include "collector/detectors/partings/parting_finding.h"
@@ -302,11 +303,38 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   tell_cases(examination, explanation, finding);
 }
 
+/// Only a log is known: OpenMMLab compares the names of the losses before it reduces them.
+Findings unlike_losses(const graph::Examination& examination) {
+  const ToldDifference difference = told_difference(examination.job, "divergent-branch");
+  if (difference.exception.empty()) {
+    return {};
+  }
+  const ToldSides sides = sides_of(difference);
+  Finding finding = finding_of(examination, difference, sides, "divergent-branch");
+  finding.summary =
+      sides.odd.empty()
+          ? "the ranks computed different losses, so they would call different numbers of "
+            "all_reduce"
+          : fmt::format(
+                "the losses of the ranks differ: {} {}, unlike {}; each loss is an "
+                "all_reduce of its own",
+                said(sides.odd),
+                how_lists_differ(sides.odd_value, sides.rest_value, sides.odd.size() > 1),
+                said(sides.rest));
+  finding.fix =
+      "Return the same losses on every rank, also for a batch without targets: `0 * output.sum()` "
+      "for a loss that such a batch lacks.";
+  return {std::move(finding)};
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_with(examination, Cause::kDivergent, "divergent-branch",
                                     [&](const Explanation& explanation, Finding& finding) {
                                       tell(examination, explanation, finding);
                                     });
+  if (findings.empty()) {
+    findings = unlike_losses(examination);
+  }
   return findings.empty() ? unseen_findings(examination, "divergent-branch") : findings;
 }
 

@@ -12,6 +12,8 @@
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/two_groups.h"
+#include "collector/model/questions.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::detectors::extra_rank_in_collective {
 namespace {
@@ -34,6 +36,14 @@ bool only_runs_ahead(const graph::Examination& examination, const Parting& parti
          groups_are_guessed(examination, parting);
 }
 
+/// One of the others has ended: rank-exited reports it.
+bool one_has_exited(const model::JobModel& job, const Parting& parting) {
+  const auto exited = model::facts(job, model::kExitedByItself);
+  return std::any_of(exited.begin(), exited.end(), [&parting](const model::Fact* fact) {
+    return fact->rank && parting.rest.ranks.contains(*fact->rank);
+  });
+}
+
 Findings detect(const graph::Examination& examination) {
   if (half_finished(examination)) {
     return {};  // the few have finished the call in which the others wait: they differ before it
@@ -41,6 +51,7 @@ Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kExtra);
   if (std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
         return only_runs_ahead(examination, one.parting) ||
+               one_has_exited(examination.job, one.parting) ||
                is_one_ras_answer(examination, one.parting.group);
       })) {
     return {};

@@ -12,6 +12,7 @@
 #include "collector/detectors/evidence/past_the_call.h"
 #include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/evidence/work_in_log.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::long_phase {
@@ -56,40 +57,33 @@ void tell_past_the_call(const PastTheCall& past, std::string_view where, Finding
       said(working));
 }
 
-/// Only a log is known: a progress bar of another process moved until a watchdog ended the wait.
+/// Only a log is known: another process was at work until a timeout ended the wait.
 Findings moved_while_others_waited(const graph::Examination& examination) {
-  ToldTimeouts told = told_timeouts(examination.job);
-  const auto bars = model::facts(examination.job, "progress-bar");
-  if (told.ranks.empty()) {
-    told.ranks = waiting_ranks(examination);
-    told.operation = "a collective";
-  }
-  // Rank 0 draws most bars.
-  const auto of_another = std::find_if(bars.begin(), bars.end(), [&told](const model::Fact* bar) {
-    return !told.ranks.contains(bar->rank.value_or(0));
-  });
-  if (told.ranks.empty() || of_another == bars.end()) {
+  const auto work = work_in_log(examination);
+  if (!work) {
     return {};
   }
-  const model::Fact& bar = **of_another;
   Finding finding;
   finding.kind = "long-phase";
   finding.confidence = Confidence::kLikely;
-  finding.waiting = told.ranks;
-  if (bar.rank) {
-    finding.culprits.insert(*bar.rank);
+  finding.waiting = work->waiting;
+  if (work->rank) {
+    finding.culprits.insert(*work->rank);
   }
-  const std::string count =
-      fmt::format("{} of {}", bar.text("done").value_or("?"), bar.text("total").value_or("?"));
-  const std::string name = bar.text("text").value_or("");
-  finding.summary =
-      fmt::format("{} was still at work ({}{}{}) when the watchdog of {} ended the wait in {}",
-                  bar.rank ? fmt::format("rank {}", *bar.rank) : "a different rank", name,
-                  name.empty() ? "" : ": ", count, said(told.ranks), told.operation);
-  finding.evidence.push_back(
-      {.rank = bar.rank,
-       .text =
-           fmt::format("log: the progress bar `{}` moved during the wait, to {}", name, count)});
+  const std::string whom =
+      work->rank ? fmt::format("rank {}", *work->rank) : std::string("a different rank");
+  const std::string late =
+      fmt::format("when {} timed out in {}", said(work->waiting), work->operation);
+  finding.summary = work->seen ? fmt::format("{} was still at work ({}) {}", whom, work->what, late)
+                               : fmt::format("{} probably still did what it announced (`{}`) {}",
+                                             whom, work->what, late);
+  const graph::Standing* waits = examination.standing(work->waiting.front());
+  if (waits != nullptr && waits->user.known()) {
+    finding.locations.push_back(
+        location(waits->user, work->waiting, waiting_here(examination.job, work->waiting)));
+  }
+  finding.evidence.push_back({.rank = work->rank, .text = work->evidence});
+  const ToldTimeouts told = told_timeouts(examination.job);
   finding.evidence.insert(finding.evidence.end(), told.evidence.begin(), told.evidence.end());
   finding.fix =
       "Pass a longer timeout to init_process_group, share this work between the ranks, or do it "
@@ -109,6 +103,9 @@ Findings inside_while_others_waited(const graph::Examination& examination) {
     const auto bars = model::facts(examination.job, kind);
     bar = bars.empty() ? bar : bars.front();
   }
+  if (bar == nullptr && !awaited->inside) {
+    return {};
+  }
   Finding finding;
   finding.kind = "long-phase";
   finding.confidence = bar != nullptr ? Confidence::kLikely : Confidence::kPossible;
@@ -123,10 +120,14 @@ Findings inside_while_others_waited(const graph::Examination& examination) {
           : fmt::format(" ({}: {} of {})",
                         base::elide(bar->text("text").value_or("progress bar"), kLongestBar),
                         bar->text("done").value_or("?"), bar->text("total").value_or("?"));
+  const std::string whom = awaited->one_host ? "rank 0" : "the main process";
+  const std::string late =
+      awaited->waiting.empty() ? std::string("a different rank") : said(awaited->waiting);
   finding.summary =
-      fmt::format("{} was still inside `{}`{} when {} timed out at its entry",
-                  awaited->one_host ? "rank 0" : "the main process", awaited->function, count,
-                  awaited->waiting.empty() ? "a different rank" : said(awaited->waiting));
+      awaited->inside ? fmt::format("{} was still inside `{}`{} when {} timed out at its entry",
+                                    whom, awaited->function, count, late)
+                      : fmt::format("{} was still at work{} when {} timed out at the entry of `{}`",
+                                    whom, count, late, awaited->function);
   if (awaited->place.known()) {
     finding.locations.push_back(location(awaited->place, awaited->waiting,
                                          awaited->waiting.empty()
@@ -194,8 +195,9 @@ constexpr std::string_view kExplanation =
 Why: the other ranks wait while one rank downloads, tokenises, saves a checkpoint or loads a large file.
 
 How ddpdoctor knows: the missing rank is running, or its stack changed between two snapshots. The job is slow, not hung, so the
-confidence is only possible. In a log, a progress bar moved until torch's watchdog ended the wait of a different rank: likely. The
-same if a rank timed out at the entry of main_process_first, whose block the main process had not left.
+confidence is only possible. In a log, a progress bar or lines of steps went on until the wait of another rank timed out, or the only
+rank that did not wait had announced work that takes long: likely. The same if a rank timed out at the entry of main_process_first,
+whose block the main process had not left.
 
 Fix: set a longer timeout for that phase, or shorten the phase.
 

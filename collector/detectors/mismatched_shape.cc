@@ -18,6 +18,7 @@
 #include "collector/detectors/evidence/origins.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/split_sizes.h"
+#include "collector/detectors/evidence/told_differences.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/ddp_constructor.h"
@@ -220,6 +221,25 @@ std::optional<Finding> from_words(const graph::Examination& examination) {
   return finding;
 }
 
+/// accelerate's debug mode compares the shapes before the call.
+std::optional<Finding> compared_by_accelerate(const graph::Examination& examination) {
+  const ToldDifference difference = told_difference(examination.job, "mismatched-shape");
+  if (difference.exception.empty()) {
+    return std::nullopt;
+  }
+  const ToldSides sides = sides_of(difference);
+  Finding finding = finding_of(examination, difference, sides, "mismatched-shape");
+  const std::string call = difference.operation.empty() ? "the call" : difference.operation;
+  finding.summary = sides.odd.empty()
+                        ? fmt::format("the ranks passed tensors of different shapes to {}", call)
+                        : fmt::format("{} passed {} to {}, but {} passed {}", said(sides.odd),
+                                      sides.odd_value, call, said(sides.rest), sides.rest_value);
+  finding.fix =
+      "Use the same batch size on every rank, or call accelerator.pad_across_processes() on the "
+      "tensor before this call.";
+  return finding;
+}
+
 /// The ranks that were ended by SIGABRT.
 model::RankSet aborted(const graph::Examination& examination) {
   std::vector<model::Rank> ranks;
@@ -295,7 +315,8 @@ Findings detect(const graph::Examination& examination) {
     findings = without_culprits(findings_from_text(examination, "mismatched-shape"));
   }
   if (findings.empty() && examination.history.empty()) {
-    auto finding = from_stacks(examination);
+    auto finding = compared_by_accelerate(examination);
+    finding = finding ? std::move(finding) : from_stacks(examination);
     finding = finding ? std::move(finding) : from_words(examination);
     if (finding) {
       findings.push_back(std::move(*finding));

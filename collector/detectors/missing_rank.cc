@@ -18,6 +18,7 @@
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/waited_for.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/evidence/work_in_log.h"
 #include "collector/detectors/partings/ended_by_mpi.h"
 #include "collector/detectors/partings/mpi_partings.h"
 #include "collector/detectors/partings/parting_finding.h"
@@ -30,12 +31,6 @@ namespace {
 
 constexpr std::size_t kMostGroupsTold = 5;
 constexpr std::size_t kMostInHeadline = 2;  // calls besides the first one
-
-/// The statement at a line in backquotes, or "the call" if the source is unknown.
-std::string statement_or(const model::JobModel& job, const model::CallSite& site) {
-  const std::string quote = source_quote(job, site);
-  return quote.empty() ? "the call" : quote;
-}
 
 // The thread that holds the lock for which the rank waits: its line must be changed.
 void tell_holder(const graph::Examination& examination, const graph::Standing& standing,
@@ -81,6 +76,7 @@ void tell_whereabouts(const graph::Examination& examination, const model::RankSe
   finding.summary += where_it_is(examination, ranks, standing);
   if (standing == nullptr || !standing->user.known()) {
     finding.fix = capture(examination, ranks);
+    tell_work_in_log(examination, standing, finding);
   } else if (standing->activity == graph::Activity::kBetweenCalls) {
     finding.fix = fmt::format(
         "Run `ddpdoctor attach PID` on the node of rank {}; or pass its `py-spy dump --pid PID` "
@@ -93,12 +89,13 @@ void tell_whereabouts(const graph::Examination& examination, const model::RankSe
         "`ddpdoctor run -- …`: the recorded collectives show what the GPU waits for.";
   } else {
     const auto waited = waited_for(examination.job, *standing);
-    finding.fix = waited ? waited->advice
-                         : fmt::format(
-                               "Check why {} ({}) does not return on rank {}: print its inputs, "
-                               "or add a timeout.",
-                               statement_or(examination.job, standing->user),
-                               line_of(standing->user), standing->rank);
+    const std::string quote = source_quote(examination.job, standing->user);
+    finding.fix =
+        waited ? waited->advice
+               : fmt::format(
+                     "Check why {} ({}) does not return on rank {}: print its inputs, "
+                     "or add a timeout.",
+                     quote.empty() ? "the call" : quote, line_of(standing->user), standing->rank);
     if (waited) {
       add_places(*waited, finding);
     }
@@ -320,6 +317,9 @@ Findings detect(const graph::Examination& examination) {
   if (all.empty()) {
     if (auto elsewhere = elsewhere_than_gpus(examination)) {
       return {*std::move(elsewhere)};
+    }
+    if (auto missing = missing_in_new_group(examination)) {
+      return {*std::move(missing)};
     }
     Findings late = before_rendezvous(examination);
     return late.empty() ? given_up_on(examination) : late;

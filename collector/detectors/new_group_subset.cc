@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/group_numbers.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/evidence/work_in_log.h"
 #include "collector/detectors/partings/cause.h"
 #include "collector/detectors/partings/rank_values.h"
 #include "collector/detectors/partings/unseen_decision.h"
@@ -97,7 +98,7 @@ bool in_new_group(const graph::Standing& standing) {
 }
 
 bool is_observed(const graph::Standing& standing) {
-  return standing.thread != nullptr && !in_new_group(standing);
+  return standing.thread != nullptr && !in_new_group(standing) && !is_elsewhere(standing);
 }
 
 /// On the path to the ranks inside, with none of the others on the same line.

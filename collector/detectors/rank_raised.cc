@@ -20,6 +20,7 @@
 #include "collector/detectors/evidence/standing_handlers.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_addresses.h"
+#include "collector/detectors/evidence/told_differences.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/watchdog_errors.h"
 #include "collector/detectors/evidence/wording.h"
@@ -147,7 +148,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
     const bool of_mpi = traceback.exception.find("mpi4py.MPI.Exception") != std::string::npos;
     return (is_consequence(traceback) && !found_nobody(traceback)) || !traceback.place.known() ||
            failed_to_reach_store(traceback) || (disputed && makes_store(traceback)) ||
-           did_no_harm(examination, traceback) ||
+           did_no_harm(examination, traceback) || tells_difference(traceback.exception) ||
            (of_mpi && traceback.rank && fails_by_disagreement(examination, *traceback.rank));
   });
   std::vector<Suspect> out;

@@ -3,11 +3,14 @@
 // never join.
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/told_differences.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
@@ -92,8 +95,30 @@ void tell_choice(const OwnChoice& choice, Finding& finding) {
       line_of(choice.where));
 }
 
+/// Only a log is known: FSDP and ZeRO-3 compare what the ranks gather.
+Findings compared_by_library(const graph::Examination& examination) {
+  const ToldDifference difference = told_difference(examination.job, "skipped-sharded-module");
+  const ToldSides sides = sides_of(difference);
+  if (sides.odd.empty()) {
+    return {};
+  }
+  Finding finding = finding_of(examination, difference, sides, "skipped-sharded-module");
+  const bool ids = sides.odd_value.starts_with('[');
+  constexpr std::size_t kLongest = 60;
+  finding.summary =
+      fmt::format("the sharded modules that ran differ: {} {}{}, but {} {}{}",
+                  ranks_do(sides.odd, "gathers", "gather"), ids ? "the parameters " : "",
+                  base::elide(sides.odd_value, kLongest), ranks_do(sides.rest, "gathers", "gather"),
+                  ids ? "the parameters " : "", base::elide(sides.rest_value, kLongest));
+  finding.fix =
+      "Run the same modules in the same order on every rank. If a batch has no input for one, use "
+      "a "
+      "dummy input and add 0 * output to the loss.";
+  return {std::move(finding)};
+}
+
 Findings detect(const graph::Examination& examination) {
-  return findings_with(
+  Findings findings = findings_with(
       examination, Cause::kSharded, "skipped-sharded-module",
       [&](const Explanation& explanation, Finding& finding) {
         const Parting& parting = explanation.parting;
@@ -109,6 +134,7 @@ Findings detect(const graph::Examination& examination) {
           tell_choice(*choice, finding);
         }
       });
+  return findings.empty() ? compared_by_library(examination) : findings;
 }
 
 constexpr std::string_view kExplanation =

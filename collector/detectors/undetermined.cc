@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/engine_waits.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/half_finished.h"
+#include "collector/detectors/evidence/interrupted_parent.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/ras_counts.h"
@@ -157,8 +158,8 @@ Findings felt_another_end(const graph::Examination& examination) {
   if (auto engine = felt.empty() ? std::nullopt : engine_waits(job)) {
     return {std::move(*engine)};
   }
-  if (felt.empty()) {
-    return {};
+  if (auto interrupt = interrupted_parent(felt); felt.empty() || interrupt) {
+    return interrupt ? Findings{std::move(*interrupt)} : Findings{};
   }
   Finding finding;
   finding.kind = "undetermined";

@@ -19,4 +19,11 @@ inline constexpr std::string_view kCallsOfLog = "calls-of-log";
 /// and the reverse ("lacking"): Horovod warns of both at once.
 inline constexpr std::string_view kStalledTensors = "stalled-tensors";
 
+/// The fact that a log names calls of the group `group` without numbers and without that group: the
+/// numbers in the model only order them.
+inline constexpr std::string_view kUncountedCalls = "uncounted-calls";
+
+/// The fact that a rank exited before others timed out, and not because of a signal.
+inline constexpr std::string_view kExitedByItself = "exited-by-itself";
+
 }  // namespace ddpdoctor::model

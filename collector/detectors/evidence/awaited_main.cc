@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/tracebacks.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -43,14 +44,18 @@ std::optional<AwaitedMain> awaited_main(const model::JobModel& job) {
     if (!is_consequence(one) && !one.of_cleanup && !one.ignored) {
       return std::nullopt;
     }
-    if (one.goes_first.empty() || !says_end_of_wait(one.exception)) {
+    const AwaitedContext& context = one.awaited;
+    if (context.function.empty() || !says_end_of_wait(one.exception)) {
       continue;
     }
     const auto rank = one.rank ? one.rank : speaker_in(one.exception);
     out.waiting = rank ? out.waiting.united({*rank}) : out.waiting;
-    out.place = one.place;
+    const bool users = model::is_user_file(context.where.file) ||
+                       may_be_users_file(context.where.file) || !one.place.known();
+    out.place = users ? context.where : one.place;
     out.exception = one.exception;
-    out.function = one.goes_first == "_goes_first" ? "main_process_first" : one.goes_first;
+    out.function = context.function == "_goes_first" ? "main_process_first" : context.function;
+    out.inside = context.lets_one_first;
   }
   out.one_host = job.hosts.size() <= 1;
   return out.function.empty() || out.waiting.contains(0) ? std::nullopt

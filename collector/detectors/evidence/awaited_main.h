@@ -16,7 +16,9 @@ struct AwaitedMain {
   model::CallSite place;   // the user's line of the `with`
   std::string function;    // "main_process_first"
   std::string exception;   // the timeout
-  bool one_host = true;    // else the main process of a node may be another rank
+  // The library's context manager lets the main process go first; else only its entry is known.
+  bool inside = false;
+  bool one_host = true;  // else the main process of a node may be another rank
 };
 
 /// Nothing if a rank failed for its own reasons.

@@ -99,7 +99,8 @@ std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job) {
                    .timed_out = says_timeout(one.exception),
                    .place = one.place,
                    .exception = one.exception,
-                   .store_wait = waited_in_store(one) ? one.raiser : model::CallSite{}});
+                   .store_wait = waited_in_store(one) ? one.raiser : model::CallSite{},
+                   .waits_for_children = one.waits_for_children});
   };
   if (const auto all = consequences(job)) {
     for (const auto& [rank, one] : all->of_ranks) {

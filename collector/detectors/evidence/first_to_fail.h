@@ -19,6 +19,7 @@ struct FeltAnEnd {
   model::CallSite place = {};  // the line it was at
   std::string exception = {};
   model::CallSite store_wait = {};  // torch's line that waited for a key of the store
+  bool waits_for_children = false;  // in the join of processes that it had started
 };
 /// Ordered by rank, those without one last; empty if any rank raised for its own reasons.
 std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job);

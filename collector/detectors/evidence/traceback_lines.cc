@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "collector/model/questions.h"
@@ -203,16 +204,41 @@ bool is_of_cleanup(const std::vector<model::CallSite>& frames) {
   });
 }
 
-std::string awaited_context(const std::vector<model::CallSite>& frames) {
+bool is_of_syntax(std::string_view name) {
+  return name == "SyntaxError" || name == "IndentationError" || name == "TabError";
+}
+
+bool waits_for_children(const std::vector<model::CallSite>& frames) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kWaits = {
+      {{"multiprocessing/process.py", "join"},
+       {"torch/multiprocessing/spawn.py", "join"},
+       {"/subprocess.py", "wait"},
+       {"/subprocess.py", "communicate"}}};
+  return std::any_of(frames.begin(), frames.end(), [&kWaits](const model::CallSite& frame) {
+    return std::any_of(kWaits.begin(), kWaits.end(), [&frame](const auto& wait) {
+      return frame.file.ends_with(wait.first) && frame.function == wait.second;
+    });
+  });
+}
+
+AwaitedContext awaited_context(const std::vector<model::CallSite>& frames) {
   constexpr std::array<std::string_view, 4> kContexts = {"main_process_first",
                                                          "local_main_process_first", "_goes_first",
                                                          "torch_distributed_zero_first"};
+  const auto in_barrier = [](const model::CallSite& frame) {
+    return frame.function == "barrier" &&
+           frame.file.ends_with("torch/distributed/distributed_c10d.py");
+  };
   for (std::size_t i = 1; i < frames.size(); ++i) {
     const bool enters =
         frames[i - 1].function == "__enter__" && frames[i - 1].file.ends_with("contextlib.py");
-    if (enters &&
-        std::find(kContexts.begin(), kContexts.end(), frames[i].function) != kContexts.end()) {
-      return frames[i].function;
+    const bool known = enters && std::find(kContexts.begin(), kContexts.end(),
+                                           frames[i].function) != kContexts.end();
+    if (known || (enters && std::any_of(frames.begin() + static_cast<std::ptrdiff_t>(i),
+                                        frames.end(), in_barrier))) {
+      return {.function = frames[i].function,
+              .where = i > 1 ? frames[i - 2] : model::CallSite{},
+              .lets_one_first = known};
     }
   }
   return {};

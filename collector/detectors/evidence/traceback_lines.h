@@ -56,9 +56,22 @@ bool is_of_launcher(const std::vector<model::CallSite>& frames);
 /// Outermost first; raised below a library's function that ends something: shutdown, close.
 bool is_of_cleanup(const std::vector<model::CallSite>& frames);
 
-/// Outermost first; the function of the context manager that lets the main process go first, if the
-/// exception was raised at its entry. Empty: none.
-std::string awaited_context(const std::vector<model::CallSite>& frames);
+/// The class of an exception that the compiler raises for the script itself.
+bool is_of_syntax(std::string_view name);
+
+/// Outermost first; inside the join or wait of processes that this one had started.
+bool waits_for_children(const std::vector<model::CallSite>& frames);
+
+/// A context manager at whose entry a rank waits.
+struct AwaitedContext {
+  std::string function = {};    // empty: none
+  model::CallSite where = {};   // the line of the `with`
+  bool lets_one_first = false;  // a library's that lets the main process go first: its block is
+                                // where the awaited rank is
+};
+
+/// `frames`: outermost first.
+AwaitedContext awaited_context(const std::vector<model::CallSite>& frames);
 
 /// "TimeoutError", "queue.Empty": a wait was over, and who raises from it tells what was waited
 /// for.

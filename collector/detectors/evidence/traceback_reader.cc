@@ -255,7 +255,8 @@ void Reader::end(std::size_t i, std::string_view exception) {
                  .remote = open.remote,
                  .of_process = is_of_started_process(open.frames),
                  .of_cleanup = is_of_cleanup(open.frames),
-                 .goes_first = awaited_context(open.frames),
+                 .waits_for_children = waits_for_children(open.frames),
+                 .awaited = awaited_context(open.frames),
                  .writer = named_by_label(line.whom),
                  .source = std::string(open.source)};
   told.raiser = open.frames.empty() ? model::CallSite{} : open.frames.back();
@@ -274,8 +275,7 @@ void Reader::end(std::size_t i, std::string_view exception) {
   }
   told.place = told.frames.empty() ? installed : told.frames.front();
   const std::string_view name = exception.substr(0, exception.find(':'));
-  const bool real =
-      !open.no_heading || name == "SyntaxError" || name == "IndentationError" || name == "TabError";
+  const bool real = !open.no_heading || is_of_syntax(name);
   open_.erase(open_.begin() + (&open - open_.data()));
   if (real) {
     keep(std::move(told));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collector/detectors/evidence/remote_tracebacks.h"
+#include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::detectors {
@@ -52,9 +53,10 @@ struct Traceback {
   std::optional<Remote> remote{};  // raised in that process; `place` is a line that it ran
   bool of_process = false;         // raised in a process that multiprocessing started
   bool of_cleanup = false;         // raised below a library's shutdown() or close()
-  // The context manager that one rank enters first, at whose entry this one waited: HF's
-  // main_process_first, accelerate's _goes_first, ultralytics' torch_distributed_zero_first.
-  std::string goes_first{};
+  bool waits_for_children = false;  // raised in the join of processes that it had started
+  // At whose entry this rank waited: HF's main_process_first, accelerate's _goes_first,
+  // ultralytics' torch_distributed_zero_first, or one whose entry calls torch's barrier.
+  AwaitedContext awaited{};
   std::string writer{};      // "EngineCore_DP0 (pid 412)", from the label of its lines
   model::CallSite raiser{};  // the innermost frame, the user's or a library's
   std::string source{};      // its source line

@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/waited_for.h"
 #include "collector/graph/framework_calls.h"
 #include "collector/model/questions.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -74,11 +75,18 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
   return "is " + std::string(graph::activity_name(standing.activity));
 }
 
+bool is_uncounted(const model::JobModel& job, std::string_view group) {
+  const auto facts = model::facts(job, model::kUncountedCalls);
+  return std::any_of(facts.begin(), facts.end(),
+                     [group](const model::Fact* fact) { return fact->text("group") == group; });
+}
+
 /// The words of `doing` that identify it for a reader: the number of the call, its name, or what
 /// the rank waits for.
 std::string shown_words(const model::JobModel& job, const graph::Standing& standing) {
   const auto& call = standing.call;
-  if (waits_in_call(standing) && call->sequence && *call->sequence > 0) {
+  if (waits_in_call(standing) && call->sequence && *call->sequence > 0 &&
+      !is_uncounted(job, call->group)) {
     return fmt::format("#{} of {}", *call->sequence, group_name(job, call->group));
   }
   if (waits_in_call(standing)) {
@@ -146,13 +154,14 @@ std::string full_thread_name(const model::Thread& thread) {
 
 std::string call_name(const model::JobModel& job, std::string_view operation,
                       std::string_view group, std::optional<std::int64_t> sequence) {
-  const bool numbered = sequence && *sequence > 0;
+  const bool counted = !is_uncounted(job, group);
+  const bool numbered = counted && sequence && *sequence > 0;
   std::string text(!operation.empty() ? operation : numbered ? "collective" : "a collective");
   if (numbered) {
     text += fmt::format(" #{}", *sequence);
   }
   // A group without a record or process is only assumed to be the world.
-  const bool told = sequence || model::group(job, group) != nullptr;
+  const bool told = counted && (sequence || model::group(job, group) != nullptr);
   if (const std::string name = group_name(job, group); told && !name.empty()) {
     text += " of " + name;
   }

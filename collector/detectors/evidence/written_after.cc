@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
@@ -47,14 +49,43 @@ std::string likeness(std::string_view text) {
   return out;
 }
 
-/// Counts the lines that one writer wrote after a traceback.
+/// torch's hook of uncaught exceptions writes "[rank3]: " before each line of a traceback with its
+/// message; if the rank's other lines have that prefix, too, its launcher writes it.
+bool written_by_hook(const model::Log& log, const Traceback& traceback) {
+  const std::string prefix =
+      traceback.rank ? "[rank" + std::to_string(*traceback.rank) + "]: " : std::string();
+  bool inside = false;
+  std::size_t number = 0;
+  for (const std::string_view raw : base::split(log.text, '\n')) {
+    if (++number > traceback.number || prefix.empty()) {
+      break;
+    }
+    if (!raw.starts_with(prefix)) {
+      continue;
+    }
+    inside = inside || begins_traceback(raw);
+    if (!inside) {
+      return false;
+    }
+  }
+  return inside;
+}
+
+/// Counts the lines that one writer wrote after a traceback. The lines with the same prefix
+/// directly below its exception are its message, if torch's hook wrote them.
 class Sequel {
  public:
-  explicit Sequel(const Traceback& traceback)
-      : number_(traceback.number), in_message_(goes_on_below(traceback.exception)) {}
+  Sequel(const Traceback& traceback, bool by_hook)
+      : number_(traceback.number),
+        in_message_(goes_on_below(traceback.exception)),
+        hooked_(by_hook ? std::optional(traceback.number) : std::nullopt) {}
 
   void read(std::size_t number, std::string_view text) {
     const bool blank = base::trim(text).empty();
+    if (hooked_ && number == *hooked_ + 1 && !text.starts_with("[")) {
+      hooked_ = number;
+      return;
+    }
     if (number <= number_) {
       before_.insert(blank || is_last_word(text) ? std::string() : likeness(text));
       return;
@@ -85,6 +116,7 @@ class Sequel {
 
   std::size_t number_;  // line of the exception
   bool in_message_;
+  std::optional<std::size_t> hooked_;  // the last line that torch's hook wrote
   std::set<std::string> before_;
   int own_ = 0;
   int like_earlier_ = 0;
@@ -99,7 +131,7 @@ bool wrote_on(const model::JobModel& job, const Traceback& traceback) {
     return false;
   }
   const model::Log& log = job.logs.at(traceback.log);
-  Sequel sequel(traceback);
+  Sequel sequel(traceback, written_by_hook(log, traceback));
   std::size_t number = 0;
   for (const std::string_view raw : base::split(log.text, '\n')) {
     const model::LogLine line = model::read_log_line(raw);

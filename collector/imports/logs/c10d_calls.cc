@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "collector/imports/logs/c10d_reading.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -261,6 +262,17 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
   }
 }
 
+}  // namespace
+
+void note_uncounted(const std::string& group, model::JobModel& job) {
+  job.facts.push_back({.rank = {},
+                       .pid = {},
+                       .kind = std::string(model::kUncountedCalls),
+                       .fields = {{"group", group}}});
+}
+
+namespace {
+
 /// Monitored barriers are not numbered: 2 stands for this one, and ranks that did not arrive are
 /// before it.
 void add_barrier(const Reading& reading, model::JobModel& job) {
@@ -291,6 +303,7 @@ void add_barrier(const Reading& reading, model::JobModel& job) {
       job.collectives.push_back(std::move(reached));
     }
   }
+  note_uncounted(call.group, job);
   job.collectives.push_back(std::move(call));
 }
 

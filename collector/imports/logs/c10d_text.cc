@@ -18,6 +18,7 @@
 #include "collector/model/log_lines.h"
 #include "collector/model/operations.h"
 #include "collector/model/questions.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -338,11 +339,19 @@ void read_line(std::string_view line, std::optional<Rank> rank, const Frames& at
   }
 }
 
+/// torch destroys the last group while Python exits. A rank that writes this before any other has
+/// timed out had nothing to wait for.
+bool exits_by_itself(std::string_view line) {
+  return line.find("process group has NOT been destroyed before") != line.npos ||
+         line.find("destroy_process_group() was not called before program exit") != line.npos;
+}
+
 }  // namespace
 
 Told read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobModel& job) {
   Reading reading;
   std::map<std::optional<Rank>, Frames> places;
+  std::set<Rank> exited;  // before any rank timed out
   for (const std::string_view raw : base::split(log, '\n')) {
     const model::LogLine line = model::read_log_line(raw.substr(0, 65'536));
     const auto whose = line.rank ? line.rank : rank;
@@ -361,10 +370,17 @@ Told read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobMo
       const auto watched = whose ? whose : rank_in_message(line.text);
       read_stuck_watchdog(line.text, watched, job);
       read_unnumbered_timeout(line.text, watched, job);
+      if (watched && reading.timeouts.empty() && exits_by_itself(line.text)) {
+        exited.insert(*watched);
+      }
     }
   }
   const std::size_t before = job.collectives.size();
   const Told told = add_calls(reading, job);
+  for (const Rank one : told == Told::kTimeouts ? exited : std::set<Rank>()) {
+    job.facts.push_back(
+        {.rank = one, .pid = {}, .kind = std::string(model::kExitedByItself), .fields = {}});
+  }
   // Such a message is a rank's last one: torch ends the process.
   job.ended = job.ended || (job.collectives.size() > before && job.observations.empty());
   return told;

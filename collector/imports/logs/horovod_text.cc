@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "collector/imports/logs/c10d_reading.h"
 #include "collector/imports/logs/horovod_stalls.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/operations.h"
@@ -84,8 +85,8 @@ void add_stalled_tensors(const std::vector<StalledSide>& sides, model::JobModel&
   }
 }
 
-void add_calls(const std::set<Rank>& missing, Rank last, const std::string& operation,
-               model::JobModel& job) {
+void add_stalled_calls(const std::set<Rank>& missing, Rank last, const std::string& operation,
+                       model::JobModel& job) {
   model::ProcessGroup group{.id = "0", .name = {}, .backend = "horovod", .ranks = {}};
   for (Rank rank = 0; rank <= last; ++rank) {
     model::CollectiveCall call;
@@ -98,6 +99,7 @@ void add_calls(const std::set<Rank>& missing, Rank last, const std::string& oper
     group.ranks.push_back(rank);
     job.collectives.push_back(std::move(call));
   }
+  note_uncounted(group.id, job);
   job.groups.push_back(std::move(group));
 }
 
@@ -129,7 +131,7 @@ void read_horovod_text(std::string_view log, model::JobModel& job) {
   }
   const std::set<Rank> missing = stall->missing(std::max(reading.largest(), stall->largest()));
   if (!missing.empty()) {
-    add_calls(missing, last, operation_named(stall->first()), job);
+    add_stalled_calls(missing, last, operation_named(stall->first()), job);
   }
 }
 

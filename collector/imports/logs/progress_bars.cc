@@ -30,10 +30,6 @@ constexpr std::array<std::string_view, 6> kEndsOfWait = {"collective operation t
                                                          "Wait timeout",
                                                          "failed to pass monitoredBarrier"};
 
-bool ends_wait(std::string_view line) {
-  return base::contains_any(line, kEndsOfWait);
-}
-
 /// In seconds; the shortest usual one if the line does not tell it.
 double length_of_wait(std::string_view line) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40U;
@@ -143,6 +139,10 @@ std::vector<bool> tracebacks_of_timeouts(const std::vector<std::string_view>& li
 }
 
 }  // namespace
+
+bool ends_wait(std::string_view line) {
+  return base::contains_any(line, kEndsOfWait);
+}
 
 void read_progress_bars(std::string_view text, model::JobModel& job) {
   if (text.find("%|") == text.npos || !ends_wait(text)) {

@@ -9,6 +9,9 @@
 
 namespace ddpdoctor::imports {
 
+/// torch or gloo reports in this line that a wait for another rank ended by its timeout.
+bool ends_wait(std::string_view line);
+
 /// Adds a fact progress-bar for each bar that is not at its end and moved until shortly before the
 /// watchdog of a rank ended the rank's wait, or after the rank began to print its timeout; a fact
 /// unfinished-bar for one that was last drawn before. `text` still contains carriage returns and

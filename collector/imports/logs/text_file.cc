@@ -33,6 +33,8 @@
 #include "collector/imports/logs/server_text.h"
 #include "collector/imports/logs/timed_out.h"
 #include "collector/imports/logs/torchrun_text.h"
+#include "collector/imports/logs/traceback_styles.h"
+#include "collector/imports/logs/work_lines.h"
 #include "collector/imports/nccl_ras.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/interrupted.h"
@@ -309,6 +311,8 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   bytes = uncoloured ? std::string_view(*uncoloured) : bytes;
   const auto pasted = without_margins(bytes);
   bytes = pasted ? std::string_view(*pasted) : bytes;
+  const auto tracebacks = with_plain_tracebacks(bytes);
+  bytes = tracebacks ? std::string_view(tracebacks->text) : bytes;
   const Labels labels = with_ranks_named(bytes);
   const std::string_view tagged = labels.text.empty() ? bytes : std::string_view(labels.text);
   const Labels actors = with_actors_named(tagged);
@@ -323,6 +327,9 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     read_dumps(stream, rank, finding);
   }
   auto raised = add_timed_out(streams, path, finding);
+  if (tracebacks && finding.tools.contains(kTimedOut)) {
+    add_absent(tracebacks->members, raised);
+  }
   add_interrupted(streams, finding);
   const bool ranks_of_path =
       std::none_of(finding.dumps.begin(), finding.dumps.end(),
@@ -355,6 +362,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     read_nccl_setup(rest, job);
     read_nccl_calls(rest, job);
     read_progress_bars(named, job);
+    read_work_lines(rest, job);
     job.coverage.observed.push_back(fmt::format("{}{}", model::kReadAsLog, path));
     job.logs.push_back({.rank = rank, .text = model::without_secrets(shortened(std::move(rest)))});
   }

@@ -159,6 +159,24 @@ bool was_ended_while_waiting(const model::Process& process) {
   return !process.threads.empty() && process.threads.front().capture.ends_with(model::kOfTraceback);
 }
 
+void add_absent(const std::vector<model::RankSet>& groups, std::map<model::Rank, bool>& raised) {
+  constexpr std::size_t kSpeakersForEach = 3;
+  for (const model::RankSet& members : groups) {
+    model::RankSet silent;
+    for (const model::Rank rank : members) {
+      const auto known = raised.find(rank);
+      if (known == raised.end() || !known->second) {
+        silent.insert(rank);
+      }
+    }
+    if (silent.size() * kSpeakersForEach <= members.size() - silent.size()) {
+      for (const model::Rank rank : silent) {
+        raised.try_emplace(rank, false);
+      }
+    }
+  }
+}
+
 void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) {
   const bool waited = !job.observations.empty() &&
                       std::any_of(job.observations.back().processes.begin(),
@@ -201,8 +219,16 @@ void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) 
     process.ppid = -1;
     process.rank = rank;
     process.role = model::Role::kRank;
-    model::Thread& main = process.threads.emplace_back();
-    main.waits_on = model::WaitsOn{.kind = "elsewhere", .target = {}, .detail = {}};
+    const bool exited =
+        std::any_of(job.facts.begin(), job.facts.end(), [rank = rank](const model::Fact& fact) {
+          return fact.kind == model::kExitedByItself && fact.rank == rank;
+        });
+    if (exited) {
+      process.exit = model::Exit{.status = 0, .signal = {}};
+    } else {
+      model::Thread& main = process.threads.emplace_back();
+      main.waits_on = model::WaitsOn{.kind = "elsewhere", .target = {}, .detail = {}};
+    }
     processes.push_back(std::move(process));
     if (world) {
       add_last_completed(rank, job);

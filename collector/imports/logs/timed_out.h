@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/job_model.h"
@@ -26,6 +27,10 @@ std::optional<LastStack> last_stack(std::span<const std::string_view> lines);
 
 /// The rank for which torch waits, according to this line.
 std::optional<model::Rank> awaited_rank(std::string_view line);
+
+/// Adds the members of a group in which ranks timed out (`groups`: those that locals list), if
+/// nearly all others have raised.
+void add_absent(const std::vector<model::RankSet>& groups, std::map<model::Rank, bool>& raised);
 
 /// Ranks that wrote to the log and did not raise (`raised` says which did), while others timed out:
 /// they run and are elsewhere, unless the log shows their call. The job is still.

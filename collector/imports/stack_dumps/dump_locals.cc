@@ -33,6 +33,30 @@ void claim_rank(const model::Frame& frame, std::string_view name, std::string_vi
   }
 }
 
+std::string_view local_of(const model::Frame& frame, std::string_view name) {
+  const auto found = std::find_if(frame.locals.begin(), frame.locals.end(),
+                                  [name](const auto& local) { return local.first == name; });
+  return found == frame.locals.end() ? std::string_view() : std::string_view(found->second);
+}
+
+/// Where torch makes a group, group_rank is this process's index in the list `ranks`.
+void claim_member(const model::Frame& frame, RankClaim& claim) {
+  constexpr int kWeight = 5;
+  std::string_view ranks = local_of(frame, "ranks");
+  const auto index = number_of(local_of(frame, "group_rank"), model::kMaxWorldSize - 1);
+  if (!index || claim.weight >= kWeight || !take_prefix(ranks, "[") || !ranks.ends_with(']')) {
+    return;
+  }
+  const auto members = base::split(ranks.substr(0, ranks.size() - 1), ',');
+  const auto at = static_cast<std::size_t>(*index);
+  const auto rank = at < members.size()
+                        ? number_of(base::trim(members[at]), model::kMaxWorldSize - 1)
+                        : std::nullopt;
+  if (rank) {
+    claim = {.rank = static_cast<model::Rank>(*rank), .weight = kWeight};
+  }
+}
+
 }  // namespace
 
 void take_local(model::Frame& frame, std::string_view name, std::string_view value,
@@ -41,6 +65,7 @@ void take_local(model::Frame& frame, std::string_view name, std::string_view val
   if (frame.file.find("torch/distributed/") != std::string::npos &&
       frame.locals.size() < kMostLocals) {
     frame.locals.emplace_back(base::elide(name, kLongestValue), base::elide(value, kLongestValue));
+    claim_member(frame, claim);
   }
 }
 

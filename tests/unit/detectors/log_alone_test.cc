@@ -26,6 +26,17 @@ TEST(RankRaisedInALog, TheLinesOfAnErrorOfCudaAreNoWorkThatGoesOn) {
   EXPECT_NE(findings[0].confidence, Confidence::kPossible);
 }
 
+TEST(RankRaisedInALog, TheLinesOfItsMessageAreNoWorkThatGoesOn) {
+  const std::string raised =
+      "[rank1]: Traceback (most recent call last):\n"
+      "[rank1]:   File \"/srv/a.py\", line 3, in load\n[rank1]:     check()\n"
+      "[rank1]: ValueError: the batch does not fit\n[rank1]:   - tokens: 9\n[rank1]: \n"
+      "[rank1]: shorten it\n[rank1]: or raise the limit\n";
+  EXPECT_EQ(asked(kKind, job().log({}, raised).build()).size(), 1U);
+  // Here the launcher writes the prefix, and the rank went on.
+  EXPECT_TRUE(asked(kKind, job().log({}, "[rank1]: begin\n" + raised).build()).empty());
+}
+
 TEST(RankRaisedInALog, IsSilentWhereTheStepsOfALogGoOn) {
   std::string steps;
   for (int i = 0; i < 9; ++i) {

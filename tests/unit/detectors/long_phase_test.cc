@@ -72,10 +72,9 @@ TEST(LongPhase, ABarThatMovedDuringTheWaitShowsTheWork) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_TRUE(findings[0].culprits.empty());
   EXPECT_EQ(findings[0].waiting, (model::RankSet{1}));
-  EXPECT_EQ(
-      findings[0].summary,
-      "a different rank was still at work (caching: 7 of 9) when the watchdog of rank 1 ended "
-      "the wait in all_reduce");
+  EXPECT_EQ(findings[0].summary,
+            "a different rank was still at work (caching: 7 of 9) when rank 1 timed out in "
+            "all_reduce");
   EXPECT_EQ(of_log(0, 1).at(0).culprits, (model::RankSet{1}));
 }
 

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program that waits for no one wrote while other ranks timed out: steps that went on, a
+// phase that it announced as long, its last message.
+#pragma once
+
+#include <string_view>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::imports {
+
+/// Adds the facts "progress-line" (its steps went on after a rank had timed out), "announced-work"
+/// and "last-message" (of each rank, and of the lines that name none), if a rank timed out.
+void read_work_lines(std::string_view text, model::JobModel& job);
+
+}  // namespace ddpdoctor::imports
