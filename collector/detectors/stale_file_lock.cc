@@ -249,7 +249,8 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
       fmt::format("it waits for the lock file {}{}{}{}", path.value_or("(path unknown)"),
                   fact != nullptr ? age_of(*fact) : "", ownerless ? "; no process holds it" : "",
                   asker != nullptr && suspect.place.line != asker->line
-                      ? fmt::format("; {} takes it", place(model::call_site(*asker)))
+                      ? fmt::format("; {}() takes it ({}:{})", asker->function,
+                                    base::file_name(asker->file), asker->line)
                       : std::string());
   return Waiter{.suspect = std::move(suspect), .path = path, .held = held};
 }
