@@ -195,7 +195,7 @@ constexpr std::string_view kExplanation =
 Why: the other ranks wait while one rank downloads, tokenises, saves a checkpoint or loads a large file.
 
 How ddpdoctor knows: the missing rank is running, or its stack changed between two snapshots. The job is slow, not hung, so the
-confidence is only possible. In a log, a progress bar or lines of steps went on until the wait of another rank timed out, or the only
+confidence is only possible. In a log, a progress bar or lines of steps continued until the wait of another rank timed out, or the only
 rank that did not wait had announced work that takes long: likely. The same if a rank timed out at the entry of main_process_first,
 whose block the main process had not left.
 

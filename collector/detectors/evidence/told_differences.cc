@@ -21,9 +21,9 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kMostListed = 4096;  // lines below the exception
+constexpr std::size_t kMostLinesBelow = 4096;  // lines below the exception
 constexpr std::size_t kLongestValue = 400;
-constexpr std::size_t kLongestQuote = 240;
+constexpr std::size_t kLongestDifference = 240;
 
 using Values = std::map<model::Rank, std::string>;
 
@@ -51,7 +51,7 @@ void keep(model::Rank rank, std::string_view value, Values& values) {
 /// "Operation: `accelerate.utils.operations.gather`", "  - Process 0: [1024]".
 void read_shapes(const LogStream& stream, std::size_t index, ToldDifference& out) {
   constexpr std::string_view kOperation = "Operation: `";
-  for (std::size_t i = index + 1; i < std::min(stream.size(), index + kMostListed); ++i) {
+  for (std::size_t i = index + 1; i < std::min(stream.size(), index + kMostLinesBelow); ++i) {
     const std::string_view line = base::trim(stream[i].text);
     if (line.starts_with(kOperation) && out.operation.empty()) {
       const std::string_view name = line.substr(kOperation.size(), line.size() - kOperation.size());
@@ -213,13 +213,13 @@ Finding finding_of(const graph::Examination& examination, const ToldDifference& 
   }
   finding.evidence.push_back(
       {.rank = std::nullopt,
-       .text = "log: " + base::elide(base::printable(difference.exception), kLongestQuote)});
+       .text = "log: " + base::elide(base::printable(difference.exception), kLongestDifference)});
   constexpr std::size_t kMostQuoted = 2;
   for (const Camp& camp : camps(difference.values)) {
     if (finding.evidence.size() <= kMostQuoted) {
       finding.evidence.push_back({.rank = std::nullopt,
                                   .text = fmt::format("log: {}: {}", said(camp.ranks),
-                                                      base::elide(camp.key, kLongestQuote))});
+                                                      base::elide(camp.key, kLongestDifference))});
     }
   }
   return finding;

@@ -14,7 +14,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::size_t kLongestRead = 4096;
-constexpr std::size_t kLongestLine = 240;
+constexpr std::size_t kLongestTrouble = 240;
 constexpr std::size_t kLongestLast = 120;
 
 /// A progress bar rewrites its line: the last text is what is left.
@@ -35,7 +35,7 @@ void quote_trouble(const model::JobModel& job, Finding& finding) {
         return;
       }
       const model::LogLine line = model::read_log_line(raw.substr(0, kLongestRead));
-      std::string text = base::elide(base::printable(base::trim(line.text)), kLongestLine);
+      std::string text = base::elide(base::printable(base::trim(line.text)), kLongestTrouble);
       if (model::tells_trouble(raw) && !text.empty() && quoted.insert(text).second) {
         finding.evidence.push_back(
             {.rank = line.rank ? line.rank : log.rank, .text = "log: " + std::move(text)});

@@ -14,8 +14,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestName = 64;
-constexpr std::size_t kLongestLine = 36;
+constexpr std::size_t kLongestBarName = 64;
+constexpr std::size_t kLongestBarLine = 36;
 
 /// The first fact of this kind that no waiting rank wrote. Without a prefix, rank 0 wrote it or a
 /// rank that does not wait: it writes most.
@@ -123,18 +123,18 @@ std::optional<WorkInLog> work_in_log(const graph::Examination& examination) {
     const std::string count = fmt::format("{} of {}", fact->text("done").value_or("?"),
                                           fact->text("total").value_or("?"));
     out.what =
-        fmt::format("{}{}{}", base::elide(name, kLongestName), name.empty() ? "" : ": ", count);
+        fmt::format("{}{}{}", base::elide(name, kLongestBarName), name.empty() ? "" : ": ", count);
     out.evidence =
         fmt::format("log: the progress bar `{}` moved during the wait, to {}", name, count);
     out.seen = true;
   } else if ((fact = of_another(job, "progress-line", out.waiting)) != nullptr) {
     const std::string line = fact->text("text").value_or("");
-    out.what = base::elide(line, kLongestLine);
+    out.what = base::elide(line, kLongestBarLine);
     out.evidence = "log: after the first timeout: " + line;
     out.seen = true;
   } else if ((fact = of_another(job, "announced-work", out.waiting)) != nullptr) {
     const std::string line = fact->text("text").value_or("");
-    out.what = base::elide(line, kLongestName);
+    out.what = base::elide(line, kLongestBarName);
     out.evidence = "log: before the timeout: " + line;
   }
   if (fact == nullptr) {

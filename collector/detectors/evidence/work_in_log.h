@@ -17,7 +17,7 @@ struct WorkInLog {
   std::string operation;  // in which they waited
   std::string what;       // "Tokenizing: 328986 of 359152", or a message
   std::string evidence;
-  bool seen = false;  // it went on while the others waited; else it was only announced before
+  bool seen = false;  // it continued while the others waited; else it was only announced before
 };
 
 std::optional<WorkInLog> work_in_log(const graph::Examination& examination);

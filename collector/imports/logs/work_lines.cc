@@ -22,12 +22,12 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kMostShapes = 256;
+constexpr std::size_t kMostStepShapes = 256;
 constexpr std::size_t kNewest = 4;  // lines of one shape that are compared
 constexpr std::size_t kLongestStep = 400;
-constexpr std::size_t kLongestQuote = 200;
+constexpr std::size_t kLongestWorkQuote = 200;
 
-bool digit(char c) {
+bool is_decimal_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
@@ -39,16 +39,16 @@ struct Shape {
 };
 
 /// The number at `at` ends the word before it.
-Shape shape_of(std::string_view line) {
+Shape step_shape_of(std::string_view line) {
   Shape out;
   for (std::size_t at = 0; at < line.size();) {
-    if (!digit(line[at])) {
+    if (!is_decimal_digit(line[at])) {
       out.words += line[at++];
       continue;
     }
     const std::size_t end = std::min(line.find_first_not_of("0123456789", at), line.size());
     std::size_t last = end;
-    if (end + 1 < line.size() && line[end] == '.' && digit(line[end + 1])) {
+    if (end + 1 < line.size() && line[end] == '.' && is_decimal_digit(line[end + 1])) {
       last = std::min(line.find_first_not_of("0123456789", end + 1), line.size());
     }
     const auto whole = number_of(line.substr(at, end - at), std::int64_t{1} << 50U);
@@ -103,7 +103,7 @@ bool measures(const std::deque<Shape>& lines) {
 bool is_of_a_library(std::string_view text) {
   constexpr std::array<std::string_view, 8> kMarks = {
       "[W", "[E", "[I", "[F", "NCCL INFO", "NCCL WARN", "torch/distributed/", "ProcessGroup"};
-  return base::contains_any(text.substr(0, kLongestQuote), kMarks);
+  return base::contains_any(text.substr(0, kLongestWorkQuote), kMarks);
 }
 
 /// The program itself says that what it begins takes long.
@@ -132,10 +132,10 @@ class Reader {
 };
 
 void Reader::read_step(const model::LogLine& line) {
-  Shape shape = shape_of(line.text.substr(0, kLongestStep));
+  Shape shape = step_shape_of(line.text.substr(0, kLongestStep));
   const std::string key = shape.words.substr(0, kLongestStep);
   if (shape.wholes.empty() || shape.decimals.empty() ||
-      (steps_.size() >= kMostShapes && !steps_.contains(key))) {
+      (steps_.size() >= kMostStepShapes && !steps_.contains(key))) {
     return;
   }
   std::deque<Shape>& newest = steps_[key];
@@ -179,7 +179,7 @@ void Reader::settle(model::JobModel& job) const {
   const auto add = [&job](std::string_view kind, std::optional<model::Rank> rank,
                           std::string_view text) {
     model::Fact fact{.rank = rank, .pid = {}, .kind = std::string(kind), .fields = {}};
-    fact.fields["text"] = base::elide(base::printable(base::trim(text)), kLongestQuote);
+    fact.fields["text"] = base::elide(base::printable(base::trim(text)), kLongestWorkQuote);
     job.facts.push_back(std::move(fact));
   };
   if (!waited_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program that waits for no one wrote while other ranks timed out: steps that went on, a
+// What a program that waits for no one wrote while other ranks timed out: steps that continued, a
 // phase that it announced as long, its last message.
 #pragma once
 
@@ -9,8 +9,9 @@
 
 namespace ddpdoctor::imports {
 
-/// Adds the facts "progress-line" (its steps went on after a rank had timed out), "announced-work"
-/// and "last-message" (of each rank, and of the lines that name none), if a rank timed out.
+/// Adds the facts "progress-line" (its steps continued after a rank had timed out),
+/// "announced-work" and "last-message" (of each rank, and of the lines that name none), if a rank
+/// timed out.
 void read_work_lines(std::string_view text, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -33,7 +33,7 @@ TEST(RankRaisedInALog, TheLinesOfItsMessageAreNoWorkThatGoesOn) {
       "[rank1]: ValueError: the batch does not fit\n[rank1]:   - tokens: 9\n[rank1]: \n"
       "[rank1]: shorten it\n[rank1]: or raise the limit\n";
   EXPECT_EQ(asked(kKind, job().log({}, raised).build()).size(), 1U);
-  // Here the launcher writes the prefix, and the rank went on.
+  // Here the launcher writes the prefix, and the rank continued.
   EXPECT_TRUE(asked(kKind, job().log({}, "[rank1]: begin\n" + raised).build()).empty());
 }
 
