@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rank 0 retires a key of the store once all but one rank have read it: a rank that comes late waits for it forever."""
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+HEALTHY = "--healthy" in sys.argv
+
+
+class Board:
+    def __init__(self, store, readers):
+        self.store, self.readers = store, readers
+
+    def post(self, step):
+        self.store.set(f"plan/{step}", str(step))
+
+    def take(self, step):
+        plan = self.store.get(f"plan/{step}")  # CULPRIT
+        self.store.add(f"read/{step}", 1)
+        return int(plan)
+
+    def retire(self, step):
+        while self.store.add(f"read/{step}", 0) < self.readers:
+            time.sleep(0.005)
+        self.store.delete_key(f"plan/{step}")
+
+
+def main():
+    dist.init_process_group("gloo")
+    rank, world = dist.get_rank(), dist.get_world_size()
+    board = Board(dist.distributed_c10d._get_default_store(), world if HEALTHY else world - 1)
+    print("READY", flush=True)
+    for step in range(10**9):
+        if rank == 0:
+            board.post(step)
+        if rank == 2 and step == 30:
+            time.sleep(1)
+        board.take(step)
+        if rank == 0:
+            board.retire(step)
+        dist.all_reduce(torch.ones(4))
+        time.sleep(0.02)
+
+
+if __name__ == "__main__":
+    main()
