@@ -148,10 +148,13 @@ void tell_left_out_message(const graph::Examination& examination, const Standing
     return;
   }
   auto round = round_without(examination, standing, *next);
-  round = round || !examination.history.point_to_point(peer->rank).empty()
-              ? std::move(round)
-              : round_of_waiting(examination, standing, *peer);
-  if (!round) {
+  const bool recorded = round || !examination.history.point_to_point(peer->rank).empty();
+  round = recorded ? std::move(round) : round_of_waiting(examination, standing, *peer);
+  const auto branch =
+      round ? choice(examination.job, graph::callers_of(*next), round->message) : std::nullopt;
+  const bool skipped_it = branch && !branch->leads_to_ours;
+  // Without a condition that the peer skipped, `standing` may name the wrong peer.
+  if (!round || (!recorded && !skipped_it)) {
     return;
   }
   const model::RankSet skipped{peer->rank};
@@ -171,8 +174,7 @@ void tell_left_out_message(const graph::Examination& examination, const Standing
       "Call {} ({}) on every path, also when there is nothing to exchange: pass an empty message, "
       "or send a flag first.",
       half, line_of(message));
-  const auto branch = choice(examination.job, graph::callers_of(*next), round->message);
-  if (!branch || branch->leads_to_ours) {
+  if (!skipped_it) {
     return;
   }
   finding.locations.insert(
