@@ -86,7 +86,7 @@ std::optional<Round> round_without(const graph::Examination& examination, const 
   return round.message.empty() ? std::nullopt : std::optional(std::move(round));
 }
 
-/// Without records: other ranks stand in that message with `standing`, and wait for their turn.
+/// Without records: other ranks are in that message with `standing`, and wait for their turn.
 std::optional<Round> round_of_waiting(const graph::Examination& examination,
                                       const Standing& standing, const Standing& peer) {
   Round round;

@@ -112,7 +112,7 @@ std::map<std::optional<model::Rank>, Stream> streams_of(
 }
 
 /// Whose the dump is, by a line shortly above.
-Heading heading_above(const Stream& stream, std::size_t at, const Finding& finding) {
+DumpHeading heading_above(const Stream& stream, std::size_t at, const Finding& finding) {
   for (std::size_t back = 1; back <= kNearHeading && back <= at; ++back) {
     if (finding.taken[stream.numbers[at - back]]) {
       break;
@@ -146,8 +146,8 @@ void read_dumps(const Stream& stream, std::optional<model::Rank> rank, Finding& 
       continue;
     }
     finding.tools.insert(tool->name);
-    const Heading heading =
-        rank ? Heading{.ranks = {*rank}, .places = {}} : heading_above(stream, start, finding);
+    const DumpHeading heading =
+        rank ? DumpHeading{.ranks = {*rank}, .places = {}} : heading_above(stream, start, finding);
     for (std::size_t i = start; i < lines.at(); ++i) {
       finding.taken[stream.numbers[i]] = true;
     }

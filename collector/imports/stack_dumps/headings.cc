@@ -126,7 +126,7 @@ std::string heading_title(const Coordinates& place) {
 
 }  // namespace
 
-Heading heading_of(std::string_view line) {
+DumpHeading heading_of(std::string_view line) {
   if (line.size() > kLongestHeadingLine) {
     return {};
   }
@@ -142,7 +142,7 @@ Heading heading_of(std::string_view line) {
   return {.ranks = {}, .places = known ? std::move(places) : std::vector<Coordinates>()};
 }
 
-void give_to(const Heading& heading, std::size_t first, std::vector<StackDump>& dumps) {
+void give_to(const DumpHeading& heading, std::size_t first, std::vector<StackDump>& dumps) {
   const std::size_t all = std::max(heading.ranks.size(), heading.places.size());
   const bool one = dumps.size() == first + 1;
   const auto name = [&heading](std::size_t i, model::Process& process) {

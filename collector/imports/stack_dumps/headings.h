@@ -12,7 +12,7 @@
 namespace ddpdoctor::imports {
 
 /// The processes that have the stack below. At most one of the two is not empty.
-struct Heading {
+struct DumpHeading {
   std::vector<model::Rank> ranks;
   std::vector<Coordinates> places;
 
@@ -22,11 +22,11 @@ struct Heading {
 };
 
 /// Empty if the line names no process, or is too long for a heading.
-Heading heading_of(std::string_view line);
+DumpHeading heading_of(std::string_view line);
 
 /// Gives the dumps from `first` on to the first process of the heading. If it is one dump, each
 /// other process gets a copy.
-void give_to(const Heading& heading, std::size_t first, std::vector<StackDump>& dumps);
+void give_to(const DumpHeading& heading, std::size_t first, std::vector<StackDump>& dumps);
 
 /// The beginning of the title of a process that only a heading names: "dump::of_TP2_DP1".
 inline constexpr std::string_view kHeadingTitle = "dump::of";
