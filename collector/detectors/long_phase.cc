@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/evidence/work_in_log.h"
+#include "collector/detectors/paths/source_path.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::long_phase {
@@ -144,6 +145,34 @@ Findings inside_while_others_waited(const graph::Examination& examination) {
   return {std::move(finding)};
 }
 
+/// Also the frames of libraries.
+Path python_path(const Standing& standing) {
+  Path out;
+  if (standing.thread != nullptr) {
+    for (const model::Frame& frame : standing.thread->frames) {
+      if (frame.language == model::Language::kPython) {
+        out.push_back(model::call_site(frame));
+      }
+    }
+  }
+  return out;
+}
+
+/// Both sides are at one line of the user: where they part in a library.
+void tell_fork_in_library(const Standing& works, const Standing& waits, Finding& finding) {
+  const bool one_line = works.user.known() && works.user.file == waits.user.file &&
+                        works.user.line == waits.user.line;
+  const auto fork = one_line ? fork_of(python_path(works), python_path(waits)) : std::nullopt;
+  if (fork) {
+    finding.locations.push_back(
+        location(fork->ours, finding.culprits,
+                 fmt::format("{} {} here", said(finding.culprits), is_or_are(finding.culprits))));
+    finding.locations.push_back(
+        location(fork->theirs, finding.waiting,
+                 fmt::format("{} {} here", said(finding.waiting), is_or_are(finding.waiting))));
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = waiting_ranks(examination);
   const model::RankSet working = ranks_where(examination, works);
@@ -186,6 +215,7 @@ Findings detect(const graph::Examination& examination) {
     finding.locations.push_back(
         location(waits->user, waiting, waiting_here(examination.job, waiting)));
   }
+  tell_fork_in_library(*standing, *waits, finding);
   return {finding};
 }
 

@@ -15,101 +15,18 @@
 #include "collector/detectors/evidence/held_path.h"
 #include "collector/detectors/evidence/inherited_lock.h"
 #include "collector/detectors/evidence/lock_askers.h"
+#include "collector/detectors/evidence/polled_lock.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
-#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
-#include "collector/program/questions/blocks.h"
-#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors::stale_file_lock {
 namespace {
 
 constexpr std::string_view kKind = "stale-file-lock";
 constexpr std::string_view kNoLocks = "[Errno 37] No locks available";
-
-using Lines = program::SourceText;
-
-/// The lines under a header, by indentation.
-std::string body_below(const Lines& lines, int header, int indent) {
-  std::string body;
-  for (auto line = lines.upper_bound(header); line != lines.end(); ++line) {
-    const std::size_t start = line->second.find_first_not_of(" \t");
-    if (start == std::string::npos || line->second[start] == '#') {
-      continue;
-    }
-    if (static_cast<int>(start) <= indent) {
-      break;
-    }
-    body += line->second + "\n";
-  }
-  return body;
-}
-
-/// Creates a file that must not exist yet: O_EXCL, mode x, mkdir, link.
-bool creates_exclusively(std::string_view code) {
-  const bool makes = base::contains(code, "O_EXCL") || base::contains(code, "'x'") ||
-                     base::contains(code, "\"x\"") || base::contains(code, "os.mkdir(") ||
-                     base::contains(code, "os.link(") || base::contains(code, "os.symlink(") ||
-                     base::contains(code, "exist_ok=False");
-  return makes && (base::contains(code, "FileExistsError") || base::contains(code, "OSError") ||
-                   base::contains(code, "EEXIST"));
-}
-
-/// "if not os.path.exists(lock): break" in the body of a loop.
-bool ends_when_gone(std::string_view body) {
-  const std::size_t test = body.find("if not ");
-  const std::string_view line =
-      test == std::string_view::npos ? std::string_view() : body.substr(test);
-  const std::size_t exists = line.substr(0, line.find('\n')).find("exists(");
-  return exists != std::string_view::npos &&
-         (base::contains(line, "break") || base::contains(line, "return"));
-}
-
-/// The body of the user's function that a condition calls: "while not try_lock(path)".
-std::string called_in(const Lines& lines, std::string_view condition) {
-  for (const auto& [number, text] : lines) {
-    const std::size_t def = text.find("def ");
-    const std::size_t open = text.find('(');
-    if (def == std::string::npos || open == std::string::npos || open < def + 5) {
-      continue;
-    }
-    const std::string name = text.substr(def + 4, open - def - 3);  // with its bracket
-    if (base::contains(condition, name)) {
-      return body_below(lines, number, static_cast<int>(text.find_first_not_of(" \t")));
-    }
-  }
-  return {};
-}
-
-bool waits_until_gone(const Lines& lines, const program::Block& loop) {
-  if (loop.kind != program::BlockKind::kWhile && loop.kind != program::BlockKind::kFor) {
-    return false;
-  }
-  const bool tests =
-      base::contains(loop.condition, "exists(") || base::contains(loop.condition, "isfile(");
-  if (tests) {
-    return loop.kind == program::BlockKind::kWhile && !base::contains(loop.condition, "not ");
-  }
-  const std::string body = body_below(lines, loop.line, loop.indent);
-  return creates_exclusively(body) || ends_when_gone(body) ||
-         creates_exclusively(called_in(lines, loop.condition));
-}
-
-/// A user's loop that waits for the removal of a file.
-bool polls_for_lock(const model::JobModel& job, const model::Thread& thread) {
-  const model::Frame* user = own_user_frame(thread);
-  if (user == nullptr || innermost_python(thread) != user) {
-    return false;
-  }
-  const Lines& lines = lines_of(job, user->file);
-  const auto around = program::enclosing(lines, user->line);
-  return std::any_of(around.begin(), around.end(), [&lines](const program::Block& block) {
-    return waits_until_gone(lines, block);
-  });
-}
 
 /// Waits in torch's lock of an extension that another process builds.
 bool waits_for_baton(const model::Thread& thread) {
@@ -131,6 +48,29 @@ bool waits_for_lock_file(const model::JobModel& job, const model::Thread& thread
     }
   }
   return polls_for_lock(job, thread);
+}
+
+/// Its innermost code is that of a wait for another thread of its process.
+bool waits_for_a_thread(const model::Thread& thread) {
+  const model::Frame* inner = model::innermost_python(thread);
+  if (inner == nullptr || !asleep(thread)) {
+    return false;
+  }
+  const std::string_view file = base::file_name(inner->file);
+  return file == "threading.py" || file == "queue.py" ||
+         inner->file.ends_with("concurrent/futures/_base.py");
+}
+
+/// The thread of the process that waits for a lock file: the main one, or one for which that waits.
+const model::Thread* lock_waiter(const model::JobModel& job, const model::Process& process) {
+  const model::Thread* main = model::main_thread(process);
+  if (main == nullptr || waits_for_lock_file(job, *main)) {
+    return main;
+  }
+  const auto other = std::find_if(
+      process.threads.begin(), process.threads.end(),
+      [&job](const model::Thread& thread) { return waits_for_lock_file(job, thread); });
+  return waits_for_a_thread(*main) && other != process.threads.end() ? &*other : nullptr;
 }
 
 const model::Fact* lock_fact(const model::JobModel& job, const model::Process& process) {
@@ -208,10 +148,9 @@ void add_value(const Waiter& waiter, std::vector<Evidence>& evidence) {
 
 std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
                                        const model::Process& process) {
-  const model::Thread* main = model::main_thread(process);
+  const model::Thread* const waiting = lock_waiter(examination.job, process);
   const auto still = stuck(examination);
-  if (!alive(process) || main == nullptr || !still ||
-      !waits_for_lock_file(examination.job, *main)) {
+  if (!alive(process) || waiting == nullptr || !still) {
     return std::nullopt;
   }
   const model::Fact* fact = lock_fact(examination.job, process);
@@ -219,13 +158,13 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
       (fact->flag("held").value_or(false) || !fact->flag("exists").value_or(true))) {
     return std::nullopt;  // a process works under that lock: the wait will end
   }
-  auto path = lock_path(*main, fact);
-  const auto held = path ? std::nullopt : held_path(examination.job, process, *main);
+  auto path = lock_path(*waiting, fact);
+  const auto held = path ? std::nullopt : held_path(examination.job, process, *waiting);
   if (held) {
     path = held->path;
   }
-  Suspect suspect = suspect_in(examination, process, main);
-  const model::Frame* asker = lock_asker(*main);
+  Suspect suspect = suspect_in(examination, process, waiting);
+  const model::Frame* asker = lock_asker(*waiting);
   if (asker != nullptr && (!suspect.place.known() || is_lock_library(suspect.place.file))) {
     suspect.place = model::call_site(*asker);
   }
@@ -238,7 +177,7 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
                        : ownerless || old                                 ? *still
                                                                           : Confidence::kPossible;
   // The baton has no owner field: the wait alone is as good as a file without a holder.
-  if (fact == nullptr && (waits_for_baton(*main) || nobody_works(examination))) {
+  if (fact == nullptr && (waits_for_baton(*waiting) || nobody_works(examination))) {
     suspect.confidence = *still;
   }
   suspect.note = fmt::format(
@@ -306,7 +245,7 @@ Findings detect(const graph::Examination& examination) {
   for (const model::Process* process : processes(examination.job)) {
     if (auto waiter = waits_for_nobody(examination, *process)) {
       add_value(*waiter, values_at[place(waiter->suspect.place)]);
-      in_batons[place(waiter->suspect.place)] = waits_for_baton(*model::main_thread(*process));
+      in_batons[place(waiter->suspect.place)] = waits_for_baton(*waiter->suspect.thread);
       if (waiter->path) {
         paths_at[place(waiter->suspect.place)].insert(*waiter->path);
       }

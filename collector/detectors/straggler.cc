@@ -112,6 +112,12 @@ std::optional<std::pair<model::Rank, Arrivals>> latecomer(const std::vector<Call
   return much ? std::optional(std::pair(*rank, recent)) : std::nullopt;
 }
 
+/// "35 ms", "1.2 s".
+std::string lag_said(double seconds) {
+  constexpr double kShort = 0.1;
+  return seconds < kShort ? fmt::format("{:.0f} ms", seconds * 1000) : base::duration(seconds);
+}
+
 std::optional<Finding> straggler_in(const graph::Examination& examination,
                                     const graph::GroupView& view) {
   const std::vector<Call> calls = calls_of(examination, view);
@@ -130,7 +136,7 @@ std::optional<Finding> straggler_in(const graph::Examination& examination,
   finding.summary = fmt::format(
       "rank {} was last in {} of {}{} collectives of {}, on average {} after the others", rank,
       times, lately ? "the newest " : "", arrivals.calls,
-      group_name(examination.job, view.group.id), base::duration(arrivals.behind.at(rank) / times));
+      group_name(examination.job, view.group.id), lag_said(arrivals.behind.at(rank) / times));
   finding.fix = fmt::format(
       "Profile rank {}: data loading, share of the work, clocks and temperature of its GPU.", rank);
   if (const Standing* standing = examination.standing(rank);

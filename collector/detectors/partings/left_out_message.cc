@@ -32,15 +32,15 @@ std::string_view missing_half(const Standing& standing) {
                                                                                    : "recv";
 }
 
-bool is_half(const model::CollectiveCall& call, std::string_view operation) {
-  return call.operation == operation || call.operation == "i" + std::string(operation);
+bool is_half(std::string_view made, std::string_view operation) {
+  return made == operation || made == "i" + std::string(operation);
 }
 
 /// The other ranks that made the message since the last collective that all of them completed; the
 /// peer made the same message, from the same lines, in an earlier round.
 struct Round {
   model::RankSet made;
-  const model::CollectiveCall* message = nullptr;  // of the first of them
+  Path message;  // of the first of them
 };
 
 /// The rank's message with `standing` after its collective before `next`; nullopt if that
@@ -56,8 +56,8 @@ std::optional<const model::CollectiveCall*> message_before(const graph::Examinat
   }
   const graph::Calls& all = examination.history.point_to_point(rank);
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto* call) {
-    return call->peer == standing.rank && is_half(*call, missing_half(standing)) && call->time &&
-           *call->time > *before->time;
+    return call->peer == standing.rank && is_half(call->operation, missing_half(standing)) &&
+           call->time && *call->time > *before->time;
   });
   return found == all.end() ? nullptr : *found;
 }
@@ -80,10 +80,27 @@ std::optional<Round> round_without(const graph::Examination& examination, const 
     };
     if (message && *message != nullptr && std::any_of(before.begin(), before.end(), made_it)) {
       round.made.insert(other.rank);
-      round.message = round.message == nullptr ? *message : round.message;
+      round.message = round.message.empty() ? graph::callers_of(**message) : round.message;
     }
   }
-  return round.message == nullptr ? std::nullopt : std::optional(std::move(round));
+  return round.message.empty() ? std::nullopt : std::optional(std::move(round));
+}
+
+/// Without records: other ranks stand in that message with `standing`, and wait for their turn.
+std::optional<Round> round_of_waiting(const graph::Examination& examination,
+                                      const Standing& standing, const Standing& peer) {
+  Round round;
+  for (const Standing& other : examination.standings) {
+    const bool offers = other.activity == graph::Activity::kPointToPoint && other.call &&
+                        other.call->peer == standing.rank &&
+                        is_half(other.call->operation, missing_half(standing)) &&
+                        fork_of(peer.callers, other.callers).has_value();
+    if (offers) {
+      round.made.insert(other.rank);
+      round.message = round.message.empty() ? other.callers : round.message;
+    }
+  }
+  return round.made.empty() ? std::nullopt : std::optional(std::move(round));
 }
 
 /// The only condition before the message in the functions that lead to it: the peer ran them, too.
@@ -107,9 +124,8 @@ std::optional<Branch> only_condition(const model::JobModel& job, const Path& bel
 }
 
 /// The condition that leads to the message and not to the peer's collective.
-std::optional<Branch> choice(const model::JobModel& job, const model::CollectiveCall& next,
-                             const model::CollectiveCall& message) {
-  auto fork = fork_of(graph::callers_of(next), graph::callers_of(message));
+std::optional<Branch> choice(const model::JobModel& job, const Path& next, const Path& message) {
+  auto fork = fork_of(next, message);
   if (!fork) {
     return std::nullopt;
   }
@@ -128,10 +144,17 @@ void tell_left_out_message(const graph::Examination& examination, const Standing
       peer == nullptr || !peer->call || peer->activity != graph::Activity::kCollective
           ? nullptr
           : examination.history.last(peer->call->group, peer->rank);
-  const auto round = next == nullptr || model::is_over(next->state)
-                         ? std::nullopt
-                         : round_without(examination, standing, *next);
-  if (!round) {
+  if (next == nullptr || model::is_over(next->state)) {
+    return;
+  }
+  auto round = round_without(examination, standing, *next);
+  const bool recorded = round || !examination.history.point_to_point(peer->rank).empty();
+  round = recorded ? std::move(round) : round_of_waiting(examination, standing, *peer);
+  const auto branch =
+      round ? choice(examination.job, graph::callers_of(*next), round->message) : std::nullopt;
+  const bool skipped_it = branch && !branch->leads_to_ours;
+  // Without a condition that the peer skipped, `standing` may name the wrong peer.
+  if (!round || (!recorded && !skipped_it)) {
     return;
   }
   const model::RankSet skipped{peer->rank};
@@ -144,15 +167,14 @@ void tell_left_out_message(const graph::Examination& examination, const Standing
                   peer->rank, half, with, standing.call->operation, placed(standing.user),
                   said(round->made), peer->rank, whereabouts(examination.job, *peer));
   std::reverse(finding.locations.begin(), finding.locations.end());
-  const model::CallSite message = graph::callers_of(*round->message).front();
+  const model::CallSite& message = round->message.front();
   finding.locations.push_back(
       location(message, round->made, fmt::format("{} made {} here", said(round->made), half)));
   finding.fix = fmt::format(
       "Call {} ({}) on every path, also when there is nothing to exchange: pass an empty message, "
       "or send a flag first.",
       half, line_of(message));
-  const auto branch = choice(examination.job, *next, *round->message);
-  if (!branch || branch->leads_to_ours) {
+  if (!skipped_it) {
     return;
   }
   finding.locations.insert(

@@ -10,8 +10,9 @@
 namespace ddpdoctor::detectors {
 
 /// `standing` waits in a send or recv, and its peer is in a collective. If the records show that
-/// other ranks exchanged a message with `standing` in this round and the peer did not, the finding
-/// blames the peer and names the condition that leads to the message. Otherwise it is unchanged.
+/// other ranks exchanged a message with `standing` in this round and the peer did not, or (without
+/// records of messages) other ranks are waiting in that message, the finding blames the peer and
+/// names the condition that leads to the message. Otherwise it is unchanged.
 void tell_left_out_message(const graph::Examination& examination, const graph::Standing& standing,
                            Finding& finding);
 

@@ -37,6 +37,7 @@
 #include "collector/imports/logs/work_lines.h"
 #include "collector/imports/nccl_ras.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/imports/stack_dumps/headings.h"
 #include "collector/imports/stack_dumps/interrupted.h"
 #include "collector/imports/stack_dumps/kernel_stacks.h"
 #include "collector/imports/stack_dumps/listed_processes.h"
@@ -111,18 +112,17 @@ std::map<std::optional<model::Rank>, Stream> streams_of(
   return out;
 }
 
-/// The rank in a line shortly above.
-std::optional<model::Rank> heading_above(const Stream& stream, std::size_t at,
-                                         const Finding& finding) {
+/// Whose the dump is, by a line shortly above.
+Heading heading_above(const Stream& stream, std::size_t at, const Finding& finding) {
   for (std::size_t back = 1; back <= kNearHeading && back <= at; ++back) {
     if (finding.taken[stream.numbers[at - back]]) {
       break;
     }
-    if (const auto rank = rank_in_line(stream.lines[at - back])) {
-      return rank;
+    if (auto heading = heading_of(stream.lines[at - back]); !heading.empty()) {
+      return heading;
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 void read_dumps(const Stream& stream, std::optional<model::Rank> rank, Finding& finding) {
@@ -147,15 +147,12 @@ void read_dumps(const Stream& stream, std::optional<model::Rank> rank, Finding& 
       continue;
     }
     finding.tools.insert(tool->name);
-    const auto named = rank ? rank : heading_above(stream, start, finding);
+    const Heading heading =
+        rank ? Heading{.ranks = {*rank}, .places = {}} : heading_above(stream, start, finding);
     for (std::size_t i = start; i < lines.at(); ++i) {
       finding.taken[stream.numbers[i]] = true;
     }
-    for (std::size_t i = before; i < finding.dumps.size(); ++i) {
-      if (named) {
-        finding.dumps[i].process.rank = named;
-      }
-    }
+    give_to(heading, before, finding.dumps);
     if (lines.at() == start) {
       lines.take();
     }

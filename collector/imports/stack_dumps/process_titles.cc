@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/imports/stack_dumps/headings.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::imports {
@@ -21,7 +22,8 @@ struct Title {
 };
 
 /// The most specific first. A task of Ray is a rank only if its stack says so.
-constexpr std::array<Title, 14> kTitles = {{{"sglang::scheduler", model::Role::kRank},
+constexpr std::array<Title, 15> kTitles = {{{"sglang::scheduler", model::Role::kRank},
+                                            {kHeadingTitle, model::Role::kRank},
                                             {"sglang::", model::Role::kOther},
                                             {"VLLM::Worker", model::Role::kRank},
                                             {"VLLM::EngineCore", model::Role::kOther},

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/imports/stack_dumps/headings.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/model/questions.h"
 
@@ -91,7 +92,7 @@ std::optional<Run> next_run(Lines& lines, FrameReader read, std::size_t fewest) 
       lines = ahead;
       return run;
     }
-    if (rank_in_line(ahead.take())) {
+    if (!heading_of(ahead.take()).empty()) {
       return std::nullopt;
     }
   }

@@ -55,6 +55,33 @@ TEST(MessagesThatDoNotMeet, BlamesThePeerThatLeftOutItsMessage) {
   EXPECT_TRUE(findings[0].summary.starts_with("`found` (mail.py:3)")) << findings[0].summary;
 }
 
+/// Without records of messages: rank 0 takes that of rank 1, and rank 2 waits at `line`.
+JobBuilder mail_on_stacks(const char* third) {
+  const std::string all = "main@/srv/mail.py~dist.broadcast";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source("/srv/mail.py", kMail)
+      .stack(0, in("recv", "py:take@/srv/mail.py:10 | py:main@/srv/mail.py:15", "src=1"))
+      .stack(1, in("broadcast", "py:" + all))
+      .stack(2, third);
+  for (const model::Rank rank : {0, 1, 2}) {
+    builder.call(rank, {.operation = "broadcast", .sequence = 4, .site = all, .time = 10.0});
+  }
+  builder.call(1, {.operation = "broadcast", .sequence = 5, .site = all, .time = 12.0});
+  return builder;
+}
+
+TEST(MessagesThatDoNotMeet, ARankThatStandsInTheMessageShowsWhoLeftItOut) {
+  const std::string gives = in(
+      "send", "py:give@/srv/mail.py:7 | py:turn@/srv/mail.py:4 | py:main@/srv/mail.py:15", "dst=0");
+  const Findings findings = asked("p2p-deadlock", mail_on_stacks(gives.c_str()).build());
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1})) << findings[0].summary;
+  EXPECT_EQ(findings[0].locations.at(0).line, 3) << findings[0].summary;
+  const Findings alone = asked("p2p-deadlock", mail_on_stacks("py:main@/srv/mail.py:13").build());
+  EXPECT_TRUE(alone.empty() || alone[0].culprits == model::RankSet{0});
+}
+
 TEST(MessagesThatDoNotMeet, BlamesNoPeerIfNobodyMadeTheMessage) {
   const Findings findings = asked("p2p-deadlock", round_of_mail(false).build());
   ASSERT_EQ(findings.size(), 1U);

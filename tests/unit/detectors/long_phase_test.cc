@@ -24,6 +24,21 @@ TEST(LongPhase, NamesTheRankAtWork) {
   EXPECT_EQ(findings[0].locations.at(0).line, 5);
 }
 
+TEST(LongPhase, ShowsWhereTwoSidesAtOneLinePartInALibrary) {
+  const std::string experts = "py:forward@/venv/lib/python3.11/site-packages/moe/model.py:";
+  const std::string step = " | py:main@/srv/train.py:20";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .stack({1, 2}, in("all_gather", experts + "39" + step))
+      .stack(0, experts + "33" + step)
+      .computing(0);
+  const Findings findings = asked("long-phase", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  ASSERT_EQ(findings[0].locations.size(), 4U);
+  EXPECT_EQ(findings[0].locations[2].line, 33);
+  EXPECT_EQ(findings[0].locations[3].line, 39);
+}
+
 TEST(LongPhase, IsNeverMoreThanPossible) {
   EXPECT_TRUE(nothing_likely(asked("long-phase", told().build())));
   EXPECT_TRUE(

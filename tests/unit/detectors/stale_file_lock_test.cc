@@ -66,6 +66,29 @@ TEST(StaleFileLock, IsSilentOnALoopThatWaitsForAFileToAppear) {
   EXPECT_TRUE(asked(kKind, told).empty());
 }
 
+/// A thread of rank 0 waits for a lock of filelock; the main thread is at `main`.
+model::JobModel lock_of_a_thread(const std::string& main) {
+  return job()
+      .ranks(1)
+      .stack(0, main)
+      .thread(0, {.stack = "py:acquire@/venv/lib/python3.11/site-packages/filelock/_api.py:344 | "
+                           "py:build@/srv/kernels.py:12 | py:forward@/srv/model.py:30"})
+      .build();
+}
+
+TEST(StaleFileLock, TheMainThreadWaitsForTheThreadThatWaits) {
+  const auto findings =
+      asked(kKind, lock_of_a_thread("py:wait@/usr/lib/python3.11/threading.py:320 | "
+                                    "py:get@/usr/lib/python3.11/queue.py:171 | "
+                                    "py:next_batch@/srv/model.py:50"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].locations.at(0).line, 12);
+}
+
+TEST(StaleFileLock, AThreadBesideAMainThreadAtWorkIsNotToBlame) {
+  EXPECT_TRUE(asked(kKind, lock_of_a_thread("py:step@/srv/model.py:50")).empty());
+}
+
 TEST(StaleFileLock, IsOnlyPossibleAfterOneLook) {
   EXPECT_TRUE(nothing_likely(asked(kKind, story().looked_once().build())));
 }
