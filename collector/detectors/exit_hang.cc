@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/context_term.h"
@@ -20,6 +21,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/servers.h"
 #include "collector/graph/working.h"
+#include "collector/model/native_code.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::exit_hang {
@@ -134,13 +136,55 @@ Finding ended_communicator(const graph::Examination& examination,
   return finding;
 }
 
+/// A source of CPython, as its build names it.
+bool is_source_of_python(std::string_view file) {
+  return base::contains_any(file, {{"Modules/", "Python/", "Objects/"}});
+}
+
+/// A lock that no other thread can release: the thread has it, or one that has ended had it.
+Finding waits_for_dead_lock(const graph::Examination& examination, const model::Process& process,
+                            const model::Frame& asker, Confidence still) {
+  const model::Thread& only = process.threads.front();
+  const std::string function = function_said(asker);
+  Suspect suspect = suspect_in(examination, process, &only);
+  suspect.confidence = still;
+  suspect.note = "the only thread of the process waits here for a lock";
+  if (!suspect.place.known()) {
+    suspect.place = model::call_site(asker);
+  }
+  suspect.evidence = fmt::format(
+      "{} is the only thread of process {}; it ends the interpreter and waits for a lock in {}",
+      full_thread_name(only), process.pid, function);
+  Finding finding = accuse(examination, kKind, {suspect});
+  finding.summary = fmt::format(
+      "{} does not exit: its only thread waits for a lock in {}; it has the lock itself, or a "
+      "thread "
+      "that has ended",
+      process.rank ? who({suspect}) : named(process.pid, "a process"), function);
+  finding.fix =
+      is_source_of_python(asker.file)
+          ? "Update Python, whose own clean-up waits there. Until then, end the process with "
+            "os._exit() once its results are written."
+          : "Update the library of that function, or close what it holds before the program ends. "
+            "Or end the process with os._exit() once its results are written.";
+  return finding;
+}
+
 /// The last thread of a process that exits waits for a thread: daemon threads and the threads of
 /// libraries have ended before.
 Findings last_threads(const graph::Examination& examination, Confidence still) {
   Findings findings;
   for (const model::Process* process : processes(examination.job)) {
     const auto wait = alive(*process) ? waits_alone(*process) : std::nullopt;
-    if (!wait || wait->kind != OwnWaitKind::kSignal || !is_exiting(process->threads.front())) {
+    if (!wait || wait->asker == nullptr || !is_exiting(process->threads.front())) {
+      continue;
+    }
+    const bool lock = wait->kind == OwnWaitKind::kLock && !model::takes_gil(wait->asker->function);
+    if (lock && lists_native_threads(*process) && !forked_without_exec(examination.job, *process)) {
+      findings.push_back(waits_for_dead_lock(examination, *process, *wait->asker, still));
+      continue;
+    }
+    if (wait->kind != OwnWaitKind::kSignal) {
       continue;
     }
     const model::Thread& only = process->threads.front();
@@ -263,7 +307,7 @@ destroy_process_group waits for peers.
 
 How ddpdoctor knows: the main thread is in threading._shutdown, in multiprocessing's exit function or in destroy_process_group, and no
 rank is training any more. Or a native thread is in ncclCommAbort, ncclCommDestroy or ncclCommFinalize, and torch's watchdog did not
-ask for it. Or the only thread that is left runs exit handlers and waits for another thread. Or all ranks have exited with status 0, and the program that started them is joining a thread or a child
+ask for it. Or the only thread that is left runs exit handlers and waits for another thread or for a lock. Or all ranks have exited with status 0, and the program that started them is joining a thread or a child
 that does not exit, or is reading their output (`torchrun … | tee log`) while an idle process left behind by a rank holds it open.
 
 Fix:

@@ -230,7 +230,8 @@ std::optional<Finding> mutex_of_lone_thread(const graph::Examination& examinatio
           ? waits_alone(process)
           : std::nullopt;
   if (!wait || wait->kind != OwnWaitKind::kLock || wait->asker == nullptr || !stuck(examination) ||
-      !lists_native_threads(process) || !is_private_futex(process.threads.front())) {
+      !lists_native_threads(process) || !is_private_futex(process.threads.front()) ||
+      is_exiting(process.threads.front())) {
     return std::nullopt;
   }
   const model::Frame* telling = model::telling_frame(process.threads.front());
@@ -280,7 +281,8 @@ std::string where(const Suspect& suspect) {
   const model::Thread& thread = *suspect.thread;
   const std::string taker = lock_taker(thread);
   const model::Frame* python = asking_line(thread);
-  if ((taker.empty() || thread.frames.front().language == model::Language::kPython) &&
+  const bool outermost = taker.empty() || taker.starts_with("_enter_buffered_busy");
+  if ((outermost || thread.frames.front().language == model::Language::kPython) &&
       python != nullptr) {
     return place(model::call_site(*python));
   }

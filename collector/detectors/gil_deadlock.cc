@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/gil_holder.h"
 #include "collector/detectors/evidence/gil_inversion.h"
 #include "collector/detectors/evidence/native_locks.h"
+#include "collector/detectors/evidence/own_wait.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -29,9 +30,10 @@ const model::Thread* sleeping_holder(const model::Process& process) {
   if (const model::Thread* only = holder_by_elimination(process)) {
     return only;
   }
-  const auto holder =
-      std::find_if(process.threads.begin(), process.threads.end(), [](const model::Thread& thread) {
-        return thread.gil.value_or(false) && asleep(thread) && !waits_for_gil(thread);
+  const auto holder = std::find_if(
+      process.threads.begin(), process.threads.end(), [&](const model::Thread& thread) {
+        return thread.gil.value_or(false) && !waits_for_gil(thread) &&
+               (asleep(thread) || callback_behind(process, thread) != nullptr);
       });
   return holder == process.threads.end() ? nullptr : &*holder;
 }
@@ -86,7 +88,8 @@ std::string native_call(const model::Thread& thread) {
     if (frame.language != model::Language::kNative) {
       break;
     }
-    if (model::says_why(frame) && !base::begins_with_any(frame.function, kLocks)) {
+    if (model::says_why(frame) && !frame.function.starts_with("std::") &&
+        !base::begins_with_any(frame.function, kLocks)) {
       return function_said(frame);
     }
   }
@@ -107,12 +110,18 @@ std::string named(const model::Thread& thread) {
 /// The line of a thread that the holder blocks.
 void add_kept_thread(const graph::Examination& examination, const Suspect& holder,
                      Finding& finding) {
-  for (const model::Thread* kept : threads_without_gil(*holder.process)) {
+  auto threads = threads_without_gil(*holder.process);
+  const model::Thread* callback = callback_behind(*holder.process, *holder.thread);
+  if (callback != nullptr) {
+    threads.insert(threads.begin(), callback);
+  }
+  for (const model::Thread* kept : threads) {
     const model::CallSite at = suspect_in(examination, *holder.process, kept).place;
     if (at.known()) {
       finding.locations.push_back(
           location(at, holder.rank ? model::RankSet{*holder.rank} : model::RankSet{},
-                   fmt::format("{} needs the GIL here", named(*kept))));
+                   fmt::format("{} needs the GIL here{}", named(*kept),
+                               kept == callback ? ", in a callback of that library" : "")));
       return;
     }
   }
@@ -142,13 +151,18 @@ std::optional<Suspect> sleeps_with_gil(const graph::Examination& examination,
   }
   Suspect suspect = suspect_in(examination, process, holder);
   suspect.confidence = *sure;
-  suspect.note =
-      fmt::format("{} sleeps here in {} and holds the GIL", named(*holder), native_call(*holder));
+  const std::string_view waits = asleep(*holder) ? "sleeps" : "waits";
+  suspect.note = fmt::format("{} {} here in {} and holds the GIL", named(*holder), waits,
+                             native_call(*holder));
   suspect.evidence = fmt::format(
-      "{} of process {} holds the GIL and sleeps in {}; {} thread{} of the process wait{} "
+      "{} of process {} holds the GIL and {} in {}; {} thread{} of the process wait{} "
       "for the GIL",
-      named(*holder), process.pid, native_call(*holder), others.size(),
+      named(*holder), process.pid, waits, native_call(*holder), others.size(),
       others.size() == 1 ? "" : "s", others.size() == 1 ? "s" : "");
+  if (const model::Thread* callback = callback_behind(process, *holder)) {
+    suspect.evidence += fmt::format(", {} of them in a callback that this library made",
+                                    others.size() == 1 ? "it" : named(*callback));
+  }
   return suspect;
 }
 
@@ -239,10 +253,70 @@ std::optional<Finding> waits_for_pool(const graph::Examination& examination,
   return finding;
 }
 
+/// The function says more than that it is native code, and the line does not name it already.
+bool names_call(const Suspect& suspect) {
+  const std::string call = native_call(*suspect.thread);
+  return suspect.place.known() && suspect.place.function.find(call) == std::string::npos &&
+         !call.starts_with("ffi_") && !call.starts_with("_ctypes");
+}
+
+std::string function_at(const model::Frame& frame) {
+  const model::CallSite at = model::call_site(frame);
+  return at.known() ? line_of(at) : function_said(frame);
+}
+
+/// A thread waits for the GIL above its own Python code, and no other thread runs Python.
+std::optional<Finding> waits_for_own_gil(const graph::Examination& examination,
+                                         const model::Process& process) {
+  const auto sure = stuck(examination);
+  const auto found = sure && alive(process) && !process.threads.empty() &&
+                             lists_native_threads(process) &&
+                             !forked_without_exec(examination.job, process)
+                         ? own_gil(process)
+                         : std::nullopt;
+  if (!found) {
+    return std::nullopt;
+  }
+  const std::string asker =
+      found->asker == nullptr ? std::string("native code") : function_at(*found->asker);
+  const std::string process_name = process.rank ? said(model::RankSet{*process.rank})
+                                                : detectors::named(process.pid, "a process");
+  Suspect waiter = side_of(examination, process, *found->thread, *sure,
+                           "waits for the GIL here, called by its own Python code",
+                           fmt::format("waits for the GIL in {}, and its outer frames run Python "
+                                       "without releasing it",
+                                       asker));
+  if (found->asker != nullptr && model::call_site(*found->asker).known()) {
+    waiter.place = model::call_site(*found->asker);
+  }
+  std::vector<Suspect> all = {waiter};
+  if (found->joiner != nullptr) {
+    all.push_back(side_of(examination, process, *found->joiner, *sure, "waits here for a thread",
+                          "waits for the end of a thread"));
+  }
+  Finding finding = accuse(examination, kKind, all);
+  finding.summary = fmt::format(
+      "thread {} of {} waits for the GIL ({}) inside its own Python code; no other thread runs "
+      "Python{}",
+      found->thread->tid, process_name, asker,
+      found->joiner == nullptr
+          ? std::string()
+          : fmt::format(", and thread {} waits for a thread to end", found->joiner->tid));
+  finding.fix =
+      "Take the GIL with pybind11::gil_scoped_acquire or PyGILState_Ensure before this thread "
+      "calls "
+      "Python, and release it in the main thread (PyEval_SaveThread) before the main thread waits.";
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   Findings findings;
   for (const model::Process* process : processes(examination.job)) {
+    if (auto finding = waits_for_own_gil(examination, *process)) {
+      findings.push_back(std::move(*finding));
+      continue;
+    }
     if (auto finding = waits_for_pool(examination, *process)) {
       findings.push_back(std::move(*finding));
       continue;
@@ -259,8 +333,9 @@ Findings detect(const graph::Examination& examination) {
     Finding finding = accuse(examination, kKind, there);
     const Suspect& first = there.front();
     finding.summary =
-        fmt::format("{} {} blocked in native code ({}) while holding the GIL{}", who(there),
+        fmt::format("{} {} blocked in {} ({}) while holding the GIL{}", who(there),
                     finding.culprits.empty() ? "is" : is_or_are(finding.culprits),
+                    names_call(first) ? native_call(*first.thread) : "native code",
                     first.place.known() ? place(first.place) : native_call(*first.thread),
                     and_who_waits(finding));
     add_kept_thread(examination, there.front(), finding);
@@ -289,7 +364,9 @@ How ddpdoctor knows: the interpreter names a thread of the process as GIL holder
 wait for other ranks, and other threads sleep in take_gil. In a dump with native frames of all threads, the holder is the only
 Python thread that is not in take_gil. Or threads of a library's pool (rayon) wait for the GIL, and every thread that may have it waits
 for that pool. Or one thread waits for a native mutex below a call from Python, and another one waits for the
-GIL inside code of the same class or library: the first has the GIL, the second probably the mutex.
+GIL inside code of the same class or library: the first has the GIL, the second probably the mutex. Or the holder is in a call of a
+library (cudaLaunchHostFunc) whose own thread wants the GIL in a callback. Or a thread waits for the GIL above its own Python code,
+and no other thread of the process runs Python.
 
 Fix:
     - library = ctypes.PyDLL("libupload.so")

@@ -23,6 +23,7 @@
 #include "collector/detectors/evidence/ras_counts.h"
 #include "collector/detectors/evidence/served_requests.h"
 #include "collector/detectors/evidence/threads_in_calls.h"
+#include "collector/detectors/evidence/told_gil_holder.h"
 #include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/unknown_log.h"
 #include "collector/detectors/evidence/waiting_aborts.h"
@@ -332,7 +333,8 @@ Findings detect(const graph::Examination& examination) {
       return told;
     }
     told = each_waits_for_its_own(examination);
-    const auto sleeps = told.empty() ? where_dumped(examination) : std::nullopt;
+    auto sleeps = told.empty() ? told_gil_holder(examination) : std::nullopt;
+    sleeps = sleeps || !told.empty() ? std::move(sleeps) : where_dumped(examination);
     return sleeps ? Findings{*sleeps} : told;
   }
   Finding finding;

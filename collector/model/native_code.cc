@@ -95,6 +95,11 @@ bool has_lock_of_libc(string_view function) {
   return base::contains_any(function, kFunctions);
 }
 
+bool is_call_of_buffered_file(string_view function) {
+  return function.starts_with("<built-in method ") &&
+         function.find(" of _io.Buffered") != string_view::npos;
+}
+
 bool surrounds_wait(string_view function) {
   constexpr std::array<string_view, 39> kAround = {
       "futex",

@@ -29,6 +29,10 @@ bool takes_mutex(std::string_view function);
 /// A function of libc that holds a lock of libc itself only for a moment.
 bool has_lock_of_libc(std::string_view function);
 
+/// "<built-in method flush of _io.BufferedWriter object": a call of a file with a buffer, which has
+/// a lock, as py-bt of gdb prints it.
+bool is_call_of_buffered_file(std::string_view function);
+
 /// Around a mutex or a condition: system calls, and templates of C++ and Rust that wait in them.
 bool surrounds_wait(std::string_view function);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/model/native_code.h"
 
@@ -60,7 +61,144 @@ bool calls_from_pool(const model::Thread& thread, std::string_view pool) {
   });
 }
 
+/// What CPython's own modules call without the GIL.
+bool is_blocking_builtin(const model::Frame& frame) {
+  constexpr std::array<std::string_view, 12> kFunctions = {
+      "time_sleep",    "pysleep",   "select_epoll_poll", "select_poll_poll",
+      "select_select", "sock_recv", "sock_accept",       "sock_connect",
+      "os_waitpid",    "os_wait",   "os_read",           "_multiprocessing_SemLock"};
+  return (frame.module.empty() || frame.module.find("python") != std::string::npos) &&
+         base::begins_with_any(frame.function, kFunctions);
+}
+
+/// The library of the innermost frame that is not libc's; empty if it is not known.
+std::string_view library_of(const model::Thread& thread) {
+  const auto inner =
+      std::find_if(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
+        return !is_native_frame(frame) ||
+               (!model::is_libc_code(frame) && !(frame.module.empty() && frame.function.empty()));
+      });
+  return inner == thread.frames.end() || !is_native_frame(*inner) ? std::string_view()
+                                                                  : std::string_view(inner->module);
+}
+
+/// The library that started the thread and called Python: its frames are outside of all Python
+/// code.
+bool is_called_by(const model::Thread& thread, std::string_view library) {
+  const auto python =
+      std::find_if(thread.frames.rbegin(), thread.frames.rend(),
+                   [](const model::Frame& frame) { return model::is_interpreter_code(frame); });
+  return python != thread.frames.rend() &&
+         std::any_of(thread.frames.rbegin(), python,
+                     [library](const model::Frame& frame) { return frame.module == library; });
+}
+
+/// Python code, or the function of the interpreter that runs it.
+bool is_evaluation(const model::Frame& frame) {
+  return !is_native_frame(frame) || frame.function.find("PyEval_EvalFrame") != std::string::npos;
+}
+
+bool evaluates(const model::Thread& thread) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(), is_evaluation);
+}
+
+/// `gil_scoped_acquire::gil_scoped_acquire`: the constructor of a guard.
+bool is_constructor(const model::Frame& frame) {
+  const std::string name = plain_function(frame.function);
+  const std::size_t last = name.rfind("::");
+  return last != name.npos &&
+         std::string_view(name).substr(0, last).ends_with(std::string_view(name).substr(last + 2));
+}
+
+/// It sleeps, or asks the kernel to run other threads while it polls.
+bool lets_others_run(const model::Thread& thread) {
+  return sleeps_in_kernel(thread) ||
+         (!thread.frames.empty() && model::is_libc_code(thread.frames.front()) &&
+          thread.frames.front().function.find("_yield") != std::string::npos);
+}
+
+/// Its innermost functions enter Python anew: PyGILState_Ensure, pybind11::gil_scoped_acquire.
+const model::Frame* reenters_python(const model::Thread& thread) {
+  const model::Frame* enters = nullptr;
+  for (const model::Frame& frame : thread.frames) {
+    if (is_evaluation(frame)) {
+      break;
+    }
+    if (releases_gil(frame)) {
+      return nullptr;
+    }
+    enters = model::enters_python(frame.function) ? &frame : enters;
+  }
+  return enters;
+}
+
+/// In a wait of libc for the end of a thread.
+bool joins_a_thread(const model::Thread& thread) {
+  return !thread.frames.empty() && model::is_libc_code(thread.frames.front()) &&
+         thread.frames.front().function.find("join") != std::string::npos;
+}
+
 }  // namespace
+
+bool releases_gil(const model::Frame& frame) {
+  constexpr std::array<std::string_view, 9> kReleases = {
+      "gil_scoped_release", "AutoNoGIL",      "PyEval_SaveThread",
+      "at::_ops::",         "at::redispatch", "Engine::execute",
+      "_ctypes_callproc",   "ffi_call",       "PyMutex_Lock"};
+  return base::contains_any(frame.function, kReleases);
+}
+
+bool has_released_gil(const model::Thread& thread) {
+  for (const model::Frame& frame : thread.frames) {
+    if (releases_gil(frame) || is_blocking_builtin(frame)) {
+      return true;
+    }
+    if (model::is_interpreter_code(frame)) {
+      return false;
+    }
+  }
+  return false;
+}
+
+const model::Thread* callback_behind(const model::Process& process, const model::Thread& holder) {
+  const std::string_view library = library_of(holder);
+  if (library.find(".so") == library.npos || !lets_others_run(holder)) {
+    return nullptr;
+  }
+  const auto found = std::find_if(process.threads.begin(), process.threads.end(),
+                                  [&holder, library](const model::Thread& thread) {
+                                    return &thread != &holder && waits_for_gil(thread) &&
+                                           is_called_by(thread, library);
+                                  });
+  return found == process.threads.end() ? nullptr : &*found;
+}
+
+std::optional<OwnGil> own_gil(const model::Process& process) {
+  OwnGil out;
+  for (const model::Thread& thread : process.threads) {
+    if (thread.gil || thread.frames.empty() || !is_native_frame(thread.frames.front())) {
+      return std::nullopt;
+    }
+    const bool again =
+        waits_for_gil(thread) && evaluates(thread) && reenters_python(thread) != nullptr;
+    out.thread = again && out.thread == nullptr ? &thread : out.thread;
+    if (!waits_for_gil(thread) && (runs_python(thread) || !sleeps_in_kernel(thread))) {
+      return std::nullopt;
+    }
+    out.joiner = joins_a_thread(thread) ? &thread : out.joiner;
+  }
+  if (out.thread == nullptr) {
+    return std::nullopt;
+  }
+  const model::Frame* enters = reenters_python(*out.thread);
+  const auto after = out.thread->frames.begin() + (enters - out.thread->frames.data()) + 1;
+  const auto asker = std::find_if(after, out.thread->frames.end(), [](const model::Frame& frame) {
+    return is_native_frame(frame) && model::says_why(frame) && !model::is_interpreter_code(frame) &&
+           !is_constructor(frame);
+  });
+  out.asker = asker == out.thread->frames.end() ? nullptr : &*asker;
+  return out;
+}
 
 std::optional<PoolBehindGil> pool_behind_gil(const model::Process& process) {
   PoolBehindGil out;
@@ -94,20 +232,26 @@ std::optional<PoolBehindGil> pool_behind_gil(const model::Process& process) {
 }
 
 bool sleeps_in_kernel(const model::Thread& thread) {
-  constexpr std::array<std::string_view, 14> kWaits = {
-      "poll",  "select", "epoll_wait", "accept", "recv",  "connect",  "_read",
-      "futex", "cond_",  "sem_",       "wait4",  "sleep", "lll_lock", "flock"};
-  if (thread.frames.empty()) {
+  constexpr std::array<std::string_view, 15> kWaits = {
+      "poll",  "select", "epoll_wait", "accept", "recv",     "connect", "_read", "futex",
+      "cond_", "sem_",   "wait4",      "sleep",  "lll_lock", "flock",   "join"};
+  const auto named =
+      std::find_if(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
+        return !model::is_libc_code(frame) || !frame.function.empty();
+      });
+  if (named == thread.frames.end()) {
     return false;
   }
-  const model::Frame& innermost = thread.frames.front();
-  const std::string_view name = innermost.function;
-  return model::is_libc_code(innermost) && (name == "read" || base::contains_any(name, kWaits));
+  const std::string_view name = named->function;
+  const bool inner = named != thread.frames.begin();  // libc's wait, without a symbol, is inside
+  return model::is_libc_code(*named) && (name == "read" || base::contains_any(name, kWaits) ||
+                                         (inner && model::takes_mutex(name)));
 }
 
 const model::Thread* holder_by_elimination(const model::Process& process) {
   const model::Thread* holder = nullptr;
   bool wanted = false;
+  bool released = false;
   for (const model::Thread& thread : process.threads) {
     if (thread.gil || thread.frames.empty() || !is_native_frame(thread.frames.front())) {
       return nullptr;
@@ -119,12 +263,21 @@ const model::Thread* holder_by_elimination(const model::Process& process) {
     if (!runs_python(thread) || waits_in_lock_of_python(thread)) {
       continue;
     }
+    if (has_released_gil(thread)) {
+      released = true;
+      continue;
+    }
     if (holder != nullptr) {
       return nullptr;
     }
     holder = &thread;
   }
-  return wanted && holder != nullptr && sleeps_in_kernel(*holder) ? holder : nullptr;
+  if (!wanted || holder == nullptr) {
+    return nullptr;
+  }
+  // Beside a thread that may have taken the GIL again, a system call is no sign of a holder.
+  const bool waits = released ? mutex_taker(*holder).has_value() : sleeps_in_kernel(*holder);
+  return waits || callback_behind(process, *holder) != nullptr ? holder : nullptr;
 }
 
 }  // namespace ddpdoctor::detectors

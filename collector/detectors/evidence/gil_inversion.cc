@@ -22,18 +22,6 @@ namespace {
 using model::Frame;
 using model::Thread;
 
-/// Code that releases the GIL, or that is called without it: torch's operators, ctypes.CDLL, DDP's
-/// and autograd's engine.
-bool releases_gil(const Frame& frame) {
-  constexpr std::array<std::string_view, 9> kReleases = {
-      "gil_scoped_release", "AutoNoGIL",      "PyEval_SaveThread",
-      "at::_ops::",         "at::redispatch", "Engine::execute",
-      "_ctypes_callproc",   "ffi_call",       "PyMutex_Lock"};
-  return std::any_of(kReleases.begin(), kReleases.end(), [&frame](std::string_view part) {
-    return frame.function.find(part) != std::string::npos;
-  });
-}
-
 /// The GIL is held where Python called the function that waits, by the frames in between. An
 /// extension may release it around a lock of Python's C interface.
 bool keeps_gil(const Thread& thread, std::size_t taker) {

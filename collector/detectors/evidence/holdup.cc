@@ -2,16 +2,21 @@
 #include "collector/detectors/evidence/holdup.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/native_locks.h"
+#include "collector/detectors/evidence/own_wait.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/evidence/teardown_call.h"
 #include "collector/detectors/evidence/thread_start.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -54,6 +59,18 @@ bool reader_goes_on(const model::JobModel& job, const model::Process& process) {
           graph::ran_between_looks(job, *parent, *main));
 }
 
+/// The interpreter has run the exit functions, and frees what its modules and threads hold.
+bool frees_modules(const model::Thread& main) {
+  constexpr std::array<std::string_view, 8> kFrees = {
+      "_PyModule_Clear",          "PyImport_Cleanup",   "finalize_modules",
+      "PyInterpreterState_Clear", "interpreter_clear",  "PyThreadState_Clear",
+      "finalize_interp_clear",    "_PyGC_CollectNoFail"};
+  const auto frees = [&kFrees](const model::Frame& frame) {
+    return frame.language == model::Language::kNative && base::contains_any(frame.function, kFrees);
+  };
+  return is_exiting(main) && std::any_of(main.frames.begin(), main.frames.end(), frees);
+}
+
 bool waits_for_children(const model::Thread& main) {
   return python_frame_in(main, "multiprocessing/util.py", {"_exit_function", "_run_finalizers"}) !=
              nullptr ||
@@ -61,11 +78,78 @@ bool waits_for_children(const model::Thread& main) {
              nullptr;
 }
 
-/// A function registered with atexit: called by the interpreter's shutdown, not by the main module.
+/// Python code that the interpreter calls at its end, not the main module: an atexit function.
 bool runs_atexit(const model::Thread& main) {
+  const model::Frame* user = own_user_frame(main);
   const bool ends = model::has_native_frame(main, "atexit_callfuncs") ||
-                    model::has_native_frame(main, "Py_FinalizeEx");
-  return ends && own_user_frame(main) != nullptr;
+                    (model::has_native_frame(main, "Py_FinalizeEx") && !frees_modules(main));
+  return ends && user != nullptr && user->language == model::Language::kPython;
+}
+
+/// "ProcessGroupNCCL" of c10d::ProcessGroupNCCL::~ProcessGroupNCCL(): the innermost destructor that
+/// runs because the interpreter frees its modules.
+std::string native_destructor(const model::Thread& main) {
+  if (!frees_modules(main)) {
+    return {};
+  }
+  for (const model::Frame& frame : main.frames) {
+    const std::string name = plain_function(frame.function);
+    const std::size_t at = name.rfind("::~");
+    if (frame.language == model::Language::kPython) {
+      return {};  // that code has asked for it
+    }
+    if (name.find("gil_scoped") != name.npos) {
+      continue;  // of a guard
+    }
+    if (at != name.npos && !name.starts_with("std::")) {
+      return name.substr(at + 3);
+    }
+  }
+  return {};
+}
+
+constexpr std::string_view kLimitWait =
+    "Call os.waitpid() with os.WNOHANG in a loop that has a limit, then end the child with "
+    "SIGKILL. Or end it before the program ends, not in an exit handler.";
+
+/// The line calls os.waitpid(), and the interpreter called its function, as it does with exit
+/// handlers: in the whole stack of the main thread there is no module.
+bool waits_for_child_at_exit(const model::JobModel& job, const model::Process& process,
+                             const model::Thread& main) {
+  const model::Frame* inner = model::innermost_python(main);
+  const bool in_module =
+      std::any_of(main.frames.begin(), main.frames.end(), [](const model::Frame& frame) {
+        return frame.language == model::Language::kPython &&
+               (frame.function == "<module>" || frame.function.ends_with("_bootstrap") ||
+                frame.file.starts_with('<'));
+      });
+  if (inner == nullptr || in_module || process.python_version.empty() || main.state == 'R') {
+    return false;
+  }
+  const auto line = model::source_line(job, inner->file, inner->line);
+  const auto calls = program::calls_in(line.value_or(""));
+  return std::any_of(calls.begin(), calls.end(), [](const program::Call& call) {
+    return call.callee == "os.waitpid" || call.callee == "os.wait" || call.callee == "os.wait4" ||
+           call.callee == "os.waitid" || call.callee == "os.wait3";
+  });
+}
+
+constexpr std::string_view kEndGroups =
+    "Call torch.distributed.destroy_process_group() on every rank before the program ends, also "
+    "for "
+    "groups of your own: one was still there when Python freed its modules.";
+
+/// What waits for the native destructor, and the call it is in.
+Holdup destructor_at_exit(const model::Process& process, const model::Thread& main,
+                          const std::string& object) {
+  Holdup held{.process = &process,
+              .thread = &main,
+              .what = fmt::format("the destructor of {}", object),
+              .fix = object.starts_with("ProcessGroup") ? kEndGroups : kEndInTime};
+  if (const auto call = teardown_call(process); call && call->thread == &main) {
+    held.what += fmt::format(" (in {})", function_said(*call->call));
+  }
+  return held;
 }
 
 /// The interpreter called a destructor with no Python code around it: it clears its modules.
@@ -173,6 +257,9 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
     }
     return Holdup{.process = &process, .thread = &main, .what = "a child process"};
   }
+  if (const std::string object = native_destructor(main); !object.empty()) {
+    return destructor_at_exit(process, main, object);
+  }
   if (runs_atexit(main)) {
     return Holdup{
         .process = &process, .thread = &main, .what = "a function registered with atexit"};
@@ -189,6 +276,18 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
                                       base::file_name(destructor->file), destructor->line,
                                       inner->function, base::file_name(inner->file), inner->line),
                   .fix = kEndInTime};
+  }
+  if (frees_modules(main) && own_user_frame(main) != nullptr) {
+    return Holdup{.process = &process,
+                  .thread = &main,
+                  .what = "code that runs while Python frees its modules",
+                  .fix = kEndInTime};
+  }
+  if (waits_for_child_at_exit(job, process, main)) {
+    return Holdup{.process = &process,
+                  .thread = &main,
+                  .what = "a child process (os.waitpid)",
+                  .fix = kLimitWait};
   }
   if (destroys_group(main)) {
     Holdup held{.process = &process, .thread = &main, .what = "destroy_process_group"};

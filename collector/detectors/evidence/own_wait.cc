@@ -72,6 +72,7 @@ struct SleepKind {
   bool signal = false;
   bool python = false;  // PyThread_acquire_lock: a lock or a condition of Python
   bool of_libc = false;
+  bool semaphore = false;  // the locks of Python's C interface
   bool timed = false;
   bool sleeps = false;  // in libc, where a thread without a symbol may wait
 
@@ -82,7 +83,11 @@ struct SleepKind {
              frame.function.starts_with("_PyParkingLot") ||
              frame.function.starts_with("_PySemaphore");
     of_libc = of_libc || model::has_lock_of_libc(frame.function);
-    timed = timed || model::has_timeout(frame.function);
+    semaphore = semaphore || frame.function.starts_with("do_futex_wait") ||
+                frame.function.find("sem_wait") != std::string::npos;
+    // It waits without a limit: FreeBSD's sem_wait is a sem_clockwait_np.
+    timed =
+        (timed || model::has_timeout(frame.function)) && frame.function != "PyThread_acquire_lock";
     sleeps = sleeps || model::is_libc_code(frame);
   }
 };
@@ -117,6 +122,9 @@ std::optional<OwnWait> own_wait(const Thread& thread) {
     }
     if (how.timed || !asleep(thread)) {
       return std::nullopt;
+    }
+    if (model::is_call_of_buffered_file(frame.function)) {
+      return how.semaphore || how.python ? wait_for(OwnWaitKind::kLock, &frame) : std::nullopt;
     }
     if (frame.function == "drop_gil") {  // it lets another thread take the GIL first
       return wait_for(OwnWaitKind::kSignal, &frame);

@@ -110,6 +110,8 @@ bool runs_by_itself(const model::Frame& frame) {
 /// the holder's side did not call.
 const model::Frame* entry_between(const model::JobModel& job, std::span<const model::Frame> between,
                                   const model::Frame& holder) {
+  const auto last = std::find_if(between.rbegin(), between.rend(), runs_by_itself);
+  const model::Frame* const finalizer = last == between.rend() ? nullptr : &*last;
   const model::Frame* caller = &holder;
   for (std::size_t i = between.size(); i-- > 0;) {
     const model::Frame& frame = between[i];
@@ -119,8 +121,10 @@ const model::Frame* entry_between(const model::JobModel& job, std::span<const mo
     if (program::last_name(frame.function) == "wait" && is_library_file(frame, "/threading.py")) {
       return nullptr;  // the condition has given the lock back
     }
-    if (runs_by_itself(frame) ||
-        (model::is_user_file(frame.file) && !may_call(job, *caller, frame.function))) {
+    // A finalizer is seen to be one; without sources, any function may be what the holder called.
+    if (&frame == finalizer ||
+        (finalizer == nullptr && frame.file != holder.file && model::is_user_file(frame.file) &&
+         !may_call(job, *caller, frame.function))) {
       return &frame;
     }
     caller = &frame;
@@ -153,12 +157,41 @@ std::optional<ReenteredLock> reentered_lock(const model::JobModel& job,
                              .holder = &frames[i],
                              .entry = entry,
                              .lock = library.lock,
-                             .destructor = runs_by_itself(*entry)};
+                             .destructor = runs_by_itself(*entry),
+                             .handler = is_signal_handler(job, *entry)};
       }
     }
   }
   return std::nullopt;
 }
+
+namespace {
+
+/// What ran between two lines of the library, as far as the stack and the sources show it.
+std::string_view entry_said(const ReenteredLock& found) {
+  if (found.destructor) {
+    return program::last_name(found.entry->function) == "__del__" ? "a destructor" : "a finalizer";
+  }
+  return found.handler ? "a signal handler" : "a signal handler or finalizer";
+}
+
+/// A finalizer of the standard library: nothing of the program is at its line.
+void tell_own_lock(const model::Process& process, const Suspect& suspect,
+                   const ReenteredLock& found, Finding& finding) {
+  const model::CallSite taker = model::call_site(*found.taker);
+  const model::CallSite holder = model::call_site(*found.holder);
+  finding.summary =
+      fmt::format("a finalizer of {} waits in {}() ({}) for {}, which its own thread took ({}){}",
+                  process.rank ? who({suspect}) : named(process.pid, "a process"),
+                  program::last_name(found.taker->function), line_of(taker), found.lock,
+                  line_of(holder), and_who_waits(finding));
+  finding.locations = {location(taker, finding.culprits, "the thread waits here for the lock"),
+                       location(suspect.place, finding.culprits,
+                                "the finalizer runs here, between two lines of its thread"),
+                       location(holder, finding.culprits, "the same thread holds the lock here")};
+}
+
+}  // namespace
 
 std::optional<Finding> waits_for_own_lock(const graph::Examination& examination,
                                           const model::Process& process, Confidence still) {
@@ -171,7 +204,7 @@ std::optional<Finding> waits_for_own_lock(const graph::Examination& examination,
     Suspect suspect = suspect_in(examination, process, &thread);
     suspect.place = model::call_site(*found->entry);
     suspect.confidence = still;
-    const std::string_view entered = found->destructor ? "a destructor" : "a signal handler";
+    const std::string_view entered = entry_said(*found);
     suspect.note = fmt::format("{} runs here and calls {}()", entered,
                                program::last_name(found->taker->function));
     suspect.evidence = fmt::format(
@@ -188,13 +221,26 @@ std::optional<Finding> waits_for_own_lock(const graph::Examination& examination,
                               .interrupted = user == outer.end() ? found->holder : *user};
     Finding finding = accuse(examination, "lock-deadlock", {suspect});
     tell_interruption({suspect}, signal, finding);
+    if (!found->handler) {
+      finding.locations[std::min<std::size_t>(1, finding.locations.size() - 1)].note =
+          "this line was interrupted, and its library held the lock";
+    }
     const std::string interrupted = place(model::call_site(*signal.interrupted));
     finding.summary =
         fmt::format("{} of {} waits ({}) for {}, held by the {}() that it interrupted ({}){}",
                     entered, process.rank ? who({suspect}) : named(process.pid, "a process"),
                     place(suspect.place), found->lock, program::last_name(found->holder->function),
                     interrupted, and_who_waits(finding));
-    if (found->destructor) {
+    if (found->destructor && !model::is_user_file(found->entry->file)) {
+      tell_own_lock(process, suspect, *found, finding);
+    }
+    if (found->destructor &&
+        is_library_file(*found->taker, "multiprocessing/resource_tracker.py")) {
+      finding.fix =
+          "Update Python: newer versions let one thread take this lock twice. Until then, delete "
+          "the "
+          "objects that the finalizer cleans up yourself, or call gc.disable() around such calls.";
+    } else if (found->destructor) {
       finding.fix = fmt::format(
           "Call {}() in a method that the program calls (close, `with`), not in a destructor: it "
           "may run between any two lines.",

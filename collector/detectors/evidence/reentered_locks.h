@@ -18,6 +18,7 @@ struct ReenteredLock {
   const model::Frame* entry = nullptr;   // the first function that the library did not call
   std::string_view lock;                 // "_shutdown_lock"
   bool destructor = false;               // the entry is run by reference counts or the collector
+  bool handler = false;                  // the sources register the entry for a signal
 };
 
 /// Absent unless the innermost Python function waits for such a lock.

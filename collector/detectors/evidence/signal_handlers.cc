@@ -68,6 +68,11 @@ std::optional<Interruption> interruption(const model::JobModel& job, const model
   return std::nullopt;
 }
 
+bool is_signal_handler(const model::JobModel& job, const model::Frame& frame) {
+  const std::string_view name = program::last_name(frame.function);
+  return !name.empty() && handles_a_signal(job, name);
+}
+
 void tell_interruption(const std::vector<Suspect>& waiting, const Interruption& signal,
                        Finding& finding) {
   const model::CallSite interrupted = model::call_site(*signal.interrupted);

@@ -20,6 +20,9 @@ struct Interruption {
 /// the sources, above a line that does not call it.
 std::optional<Interruption> interruption(const model::JobModel& job, const model::Thread& thread);
 
+/// The sources register the function of the frame for a signal.
+bool is_signal_handler(const model::JobModel& job, const model::Frame& frame);
+
 /// The waiting function was not called: a signal ran it. Changes the finding about its thread, the
 /// only one of `waiting`.
 void tell_interruption(const std::vector<Suspect>& waiting, const Interruption& signal,

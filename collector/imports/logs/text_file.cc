@@ -42,6 +42,7 @@
 #include "collector/imports/stack_dumps/kernel_stacks.h"
 #include "collector/imports/stack_dumps/listed_processes.h"
 #include "collector/imports/stack_dumps/margins.h"
+#include "collector/imports/stack_dumps/shown_sources.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
@@ -331,10 +332,10 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   const bool ranks_of_path =
       std::none_of(finding.dumps.begin(), finding.dumps.end(),
                    [](const StackDump& dump) { return dump.process.rank.has_value(); });
-  model::JobModel job;
-  if (!finding.dumps.empty()) {
-    job = job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
-  }
+  model::JobModel job = finding.dumps.empty()
+                            ? model::JobModel()
+                            : job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
+  read_shown_sources(lines, job);
   read_kernel_stacks(lines, job);
   note_rows(process_rows(lines), job);
   const std::size_t dumped_calls = job.collectives.size();

@@ -22,7 +22,6 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kMostContinued = 16;         // continuation lines of one frame
 constexpr std::size_t kMostInterjectedInGdb = 32;  // foreign lines between two threads
 
 /// Threads of one process are numbered down to 1, or up from 1 with -ascending.
@@ -69,53 +68,6 @@ bool is_interjected_in_gdb(Lines ahead, const Numbering& numbering, StackDump& d
   return false;
 }
 
-/// "#0  0x00007f26 in poll () from …", "#1  …": bt of one thread, without a heading.
-bool begins_bare_bt(const Lines& lines) {
-  const auto numbered = [&lines](std::size_t ahead, std::string_view number) {
-    std::string_view line = base::trim(lines.peek(ahead));
-    return take_prefix(line, number) && line.starts_with(' ') &&
-           (line.find(" in ") != line.npos || line.find(" (") != line.npos);
-  };
-  std::size_t next = 1;  // a long frame continues on lines of its own
-  while (next < kMostContinued &&
-         (continues_gdb_frame(lines.peek(next)) || is_gdb_pager(lines.peek(next)))) {
-    ++next;
-  }
-  return numbered(0, "#0") && numbered(next, "#1");
-}
-
-/// The number of a frame with an address or a place; -1 if the line is none.
-std::int64_t numbered_frame(std::string_view line) {
-  if (!begins_gdb_frame(line)) {
-    return -1;
-  }
-  line = base::trim(line).substr(1);
-  const std::int64_t number = take_number(line, 100'000).value_or(-1);
-  const bool address = base::trim(line).starts_with("0x") && line.find(" in ") != line.npos;
-  return address || line.find(" (") != line.npos ? number : -1;
-}
-
-/// "#4  0x00007f26 in poll () from …", "#5  0x…": a bt whose first frames were not copied.
-bool begins_cut_bt(const Lines& lines) {
-  std::size_t next = 1;
-  while (next < kMostContinued && continues_gdb_frame(lines.peek(next))) {
-    ++next;
-  }
-  const std::int64_t number = numbered_frame(lines.peek());
-  const bool address = lines.peek().find(" 0x") != std::string_view::npos ||
-                       lines.peek(next).find(" 0x") != std::string_view::npos;
-  return number > 0 && numbered_frame(lines.peek(next)) == number + 1 && (address || next > 1);
-}
-
-/// "#7 Frame 0x…, for file train.py, line 12, in main ()" twice: py-bt-full, without a heading.
-bool begins_full_py_bt(const Lines& lines) {
-  std::size_t next = 1;
-  while (next < kMostContinued && continues_gdb_frame(lines.peek(next))) {
-    ++next;
-  }
-  return is_full_py_bt(lines.peek()) && is_full_py_bt(lines.peek(next));
-}
-
 /// A line of gdb after which the stacks of a process follow.
 bool begins_process(const Lines& lines) {
   return begins_bare_bt(lines) || begins_cut_bt(lines) || lines.peek().starts_with(kPyBt) ||
@@ -140,10 +92,16 @@ class Session {
       model::Frame frame = row == waits_.end() ? model::Frame() : native_frame(row->second);
       const bool sleeps = !frame.function.empty() && model::surrounds_wait(frame.function);
       if (sleeps && !thread.frames.empty() && thread.frames.size() < kMostFrames &&
-          thread.frames.front().language == model::Language::kPython) {
+          (thread.frames.front().language == model::Language::kPython ||
+           model::is_call_of_buffered_file(thread.frames.front().function))) {
         thread.frames.insert(thread.frames.begin(), std::move(frame));
       }
     }
+  }
+
+  /// The first thread, where its id is not the pid.
+  [[nodiscard]] std::optional<pid_t> main() const {
+    return main_;
   }
 
   /// A table of threads, or `thread apply all`: others would be shown.
@@ -212,7 +170,8 @@ class Session {
     }
     numbering_.take(heading.number);
     select(heading);
-    dump_.process.pid = heading.number == 1 ? heading.tid : dump_.process.pid;
+    dump_.process.pid = heading.number == 1 ? heading.process.value_or(heading.tid)
+                                            : heading.process.value_or(dump_.process.pid);
     lines.take();
     return true;
   }
@@ -245,8 +204,9 @@ class Session {
     waits_.try_emplace(thread.tid, thread.frame);
     dump_.main_pointer = first && thread.pointer ? thread.pointer : dump_.main_pointer;
     if (thread.number == 1 && dump_.process.pid == 0) {
-      dump_.process.pid = thread.tid;
+      dump_.process.pid = thread.process.value_or(thread.tid);
     }
+    main_ = first && thread.process ? thread.tid : main_;
   }
 
   void select(const GdbThread& thread) {
@@ -297,6 +257,7 @@ class Session {
   std::map<std::size_t, std::string> mutexes_;  // that a thread waits for, by its index
   std::map<pid_t, std::string_view> waits_;     // innermost frame of a row of a table, by tid
   std::string_view asked_;                      // the last command typed
+  std::optional<pid_t> main_;
   bool listed_ = false;
   bool in_row_ = false;   // of a table of threads
   bool answers_ = false;  // the line at the cursor may be its answer
@@ -318,6 +279,11 @@ bool read_attaching(Lines& lines, StackDump& dump) {
   add_thread(begun, *pid, {});
   for (std::size_t i = 0; i < kMostThreads + kMostInterjectedInGdb && !ahead.done(); ++i) {
     if (begins_process(ahead)) {
+      const auto first =
+          begins_thread_table(ahead) ? thread_row(ahead.peek(1)) : gdb_heading(ahead.peek());
+      if (first && first->process) {
+        begun.process.threads.erase(begun.process.threads.begin());  // no thread has the pid
+      }
       lines = ahead;
       dump = std::move(begun);
       return true;
@@ -393,6 +359,11 @@ bool read_gdb(Lines& lines, std::vector<StackDump>& out) {
     dump.process.pid = lowest->tid;
   }
   put_main_first(dump);
+  if (session.main()) {
+    std::stable_partition(
+        dump.process.threads.begin(), dump.process.threads.end(),
+        [&session](const model::Thread& one) { return one.tid == *session.main(); });
+  }
   out.push_back(std::move(dump));
   return true;
 }

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
+#include "collector/model/native_code.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -153,6 +154,19 @@ std::string source_below(std::string_view frame, const Lines& lines) {
   return source ? base::elide(base::trim(lines.peek()), kLongestName) : std::string();
 }
 
+constexpr std::size_t kMostContinued = 16;  // continuation lines of one frame
+
+/// The number of a frame with an address or a place; -1 if the line is none.
+std::int64_t numbered_frame(std::string_view line) {
+  if (!begins_gdb_frame(line)) {
+    return -1;
+  }
+  line = base::trim(line).substr(1);
+  const std::int64_t number = take_number(line, 100'000).value_or(-1);
+  const bool address = base::trim(line).starts_with("0x") && line.find(" in ") != line.npos;
+  return address || line.find(" (") != line.npos ? number : -1;
+}
+
 }  // namespace
 
 bool begins_gdb_frame(std::string_view line) {
@@ -185,6 +199,39 @@ bool continues_gdb_frame(std::string_view line) {
       line.starts_with(' ') && (text.starts_with("from /") || text.starts_with("at /"));
   return place ||
          (line.starts_with("    ") && !begins_gdb_frame(line) && !text.starts_with("File \""));
+}
+
+bool begins_bare_bt(const Lines& lines) {
+  const auto numbered = [&lines](std::size_t ahead, std::string_view number) {
+    std::string_view line = base::trim(lines.peek(ahead));
+    return take_prefix(line, number) && line.starts_with(' ') &&
+           (line.find(" in ") != line.npos || line.find(" (") != line.npos);
+  };
+  std::size_t next = 1;  // a long frame continues on lines of its own
+  while (next < kMostContinued &&
+         (continues_gdb_frame(lines.peek(next)) || is_gdb_pager(lines.peek(next)))) {
+    ++next;
+  }
+  return numbered(0, "#0") && numbered(next, "#1");
+}
+
+bool begins_cut_bt(const Lines& lines) {
+  std::size_t next = 1;
+  while (next < kMostContinued && continues_gdb_frame(lines.peek(next))) {
+    ++next;
+  }
+  const std::int64_t number = numbered_frame(lines.peek());
+  const bool address = lines.peek().find(" 0x") != std::string_view::npos ||
+                       lines.peek(next).find(" 0x") != std::string_view::npos;
+  return number > 0 && numbered_frame(lines.peek(next)) == number + 1 && (address || next > 1);
+}
+
+bool begins_full_py_bt(const Lines& lines) {
+  std::size_t next = 1;
+  while (next < kMostContinued && continues_gdb_frame(lines.peek(next))) {
+    ++next;
+  }
+  return is_full_py_bt(lines.peek()) && is_full_py_bt(lines.peek(next));
 }
 
 model::Frame native_frame(std::string_view line) {
@@ -266,7 +313,12 @@ void read_py_bt(Lines& lines, model::Thread& thread, StackDump& dump) {
     if (python.empty() && base::trim(line) == "Waiting for the GIL") {
       thread.waits_on = model::WaitsOn{.kind = "gil", .target = {}, .detail = {}};
     }
-    if (auto frame = python_frame(line)) {
+    const std::string_view call = base::trim(line);
+    if (python.empty() && model::is_call_of_buffered_file(call)) {
+      model::Frame builtin;
+      builtin.function = base::elide(call.substr(0, call.find(" at remote ")), kLongestName);
+      python.push_back(std::move(builtin));
+    } else if (auto frame = python_frame(line)) {
       // py-bt ends with the arguments: "in main (rank=3)".
       frame->function = frame->function.substr(0, frame->function.find(" ("));
       python.push_back(std::move(*frame));

@@ -25,6 +25,15 @@ bool is_old_py_bt(std::string_view line);
 /// "#7 Frame 0x7f, for file train.py, line 12, in main ()" of py-bt-full, the Python frame alone.
 bool is_full_py_bt(std::string_view line);
 
+/// "#0  0x00007f26 in poll () from …", "#1  …": bt of one thread, without a heading.
+bool begins_bare_bt(const Lines& lines);
+
+/// "#4  0x00007f26 in poll () from …", "#5  0x…": a bt whose first frames were not copied.
+bool begins_cut_bt(const Lines& lines);
+
+/// "#7 Frame 0x…, for file train.py, line 12, in main ()" twice: py-bt-full, without a heading.
+bool begins_full_py_bt(const Lines& lines);
+
 /// "---Type <return> to continue, or q <return> to quit---": gdb's pager, in the middle of a stack.
 bool is_gdb_pager(std::string_view line);
 

@@ -12,7 +12,8 @@
 namespace ddpdoctor::imports {
 namespace {
 
-/// Fills the thread from `Thread 0x7f26f71336c0 (LWP 18823) "python"`, `LWP 7` or `process 7`.
+/// Fills the thread from `Thread 0x7f26f71336c0 (LWP 18823) "python"`, `LWP 7`, `process 7` or
+/// FreeBSD's `LWP 101784 of process 7`.
 void read_target(std::string_view text, GdbThread& thread) {
   const std::size_t light = text.find("LWP ");
   const std::size_t start = light == text.npos ? text.find("process ") : light + 4;
@@ -25,6 +26,11 @@ void read_target(std::string_view text, GdbThread& thread) {
     std::string_view rest = text.substr(start);
     take_prefix(rest, "process ");
     thread.tid = static_cast<pid_t>(take_number(rest, kMaxPid).value_or(0));
+    const auto process = take_prefix(rest, " of process ") ? take_number(rest, kMaxPid)
+                                                           : std::optional<std::int64_t>();
+    if (process && *process > 0) {
+      thread.process = static_cast<pid_t>(*process);
+    }
   }
 }
 

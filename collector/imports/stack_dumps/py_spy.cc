@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "collector/imports/stack_dumps/dump_locals.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 
 namespace ddpdoctor::imports {
@@ -93,16 +94,53 @@ std::size_t indentation_of(std::string_view line) {
   return columns;
 }
 
-/// The main thread has the pid of its process: it begins a dump if the line "Process 71: …" is
-/// missing, which is often not copied.
-bool begins_main(std::string_view line) {
-  return is_py_spy_thread(line) && line.ends_with(": \"MainThread\"");
+constexpr std::string_view kMainThread = "MainThread";
+
+/// A second main thread begins the next process if the line "Process 71: …" is missing, which is
+/// often not copied. The threads above the first one belong to its process.
+bool begins_next_main(std::string_view line, const StackDump& dump) {
+  const auto& threads = dump.process.threads;
+  return is_py_spy_thread(line) && line.ends_with(": \"MainThread\"") &&
+         std::any_of(threads.begin(), threads.end(),
+                     [](const model::Thread& one) { return one.name == kMainThread; });
+}
+
+/// "$ py-spy dump --native --pid 71 | less": the command, if threads without "Process 71: …"
+/// follow.
+bool begins_by_command(Lines& lines, StackDump& dump) {
+  constexpr std::size_t kMostBlank = 2;
+  const std::string_view line = lines.peek();
+  const std::size_t command = line.find("py-spy dump ");
+  std::size_t next = 1;
+  while (next <= kMostBlank && base::trim(lines.peek(next)).empty()) {
+    ++next;
+  }
+  if (command == line.npos || !is_py_spy_thread(lines.peek(next))) {
+    return false;
+  }
+  bool named = false;  // the word is the pid
+  for (std::string_view word : base::split(line.substr(command), ' ')) {
+    named = named || take_prefix(word, "--pid=");
+    if (const auto pid = named ? pid_of(word) : std::nullopt; pid && *pid > 0) {
+      dump.process.pid = *pid;
+      break;
+    }
+    named = word == "-p" || word == "--pid";
+  }
+  if (dump.process.pid == 0) {
+    return false;
+  }
+  dump.process.rank = rank_in_line(line);
+  for (std::size_t i = 0; i < next; ++i) {
+    lines.take();
+  }
+  return true;
 }
 
 /// False if the line is not part of this dump.
 bool read_line(std::string_view line, StackDump& dump, model::Thread*& thread, RankClaim& claim) {
   if (line.starts_with("Thread ")) {
-    if (begins_main(line) && thread != nullptr && dump.process.pid == 0) {
+    if (begins_next_main(line, dump)) {
       return false;  // the next process
     }
     thread = begin_thread(line, dump);
@@ -187,7 +225,7 @@ bool read_py_spy(Lines& lines, std::vector<StackDump>& out) {
   }
   if (begins(lines.peek(), dump)) {
     lines.take();
-  } else if (!is_py_spy_thread(lines.peek())) {
+  } else if (!begins_by_command(lines, dump) && !is_py_spy_thread(lines.peek())) {
     return false;
   }
   model::Thread* thread = nullptr;
@@ -195,11 +233,11 @@ bool read_py_spy(Lines& lines, std::vector<StackDump>& out) {
   while (!lines.done() && read_line(lines.peek(), dump, thread, claim)) {
     lines.take();
   }
-  dump.process.rank = claim.rank;
+  dump.process.rank = claim.rank ? claim.rank : dump.process.rank;
   if (dump.process.pid == 0) {
     const auto& threads = dump.process.threads;
     const auto main = std::find_if(threads.begin(), threads.end(),
-                                   [](const auto& one) { return one.name == "MainThread"; });
+                                   [](const auto& one) { return one.name == kMainThread; });
     dump.process.pid = main == threads.end() ? 0 : std::max(main->tid, 0);
   }
   put_main_first(dump);

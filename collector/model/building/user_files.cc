@@ -155,7 +155,8 @@ constexpr std::array<string_view, 26> kBelowFrameworks = {
 constexpr std::array<string_view, 3> kStarters = {"deepspeed/launcher/", "accelerate/commands/",
                                                   "horovod/runner/"};
 
-/// "/…/lib/python3.11/threading.py", "/…/lib64/python3.9/…", "/…/lib/python311.zip/…".
+/// "/…/lib/python3.11/threading.py", "/…/lib64/python3.9/…", "/…/lib/python311.zip/…",
+/// "/build/Lib/threading.py".
 bool in_standard_library(string_view path) {
   for (std::size_t at = path.find("/python"); at != string_view::npos;
        at = path.find("/python", at + 1)) {
@@ -167,7 +168,9 @@ bool in_standard_library(string_view path) {
       return true;
     }
   }
-  return false;
+  constexpr string_view kTree = "/Lib/";  // of CPython's sources, and of Windows
+  const std::size_t tree = path.rfind(kTree);
+  return tree != path.npos && is_of_standard_library(path.substr(tree + kTree.size()));
 }
 
 bool is_launcher(string_view path) {

@@ -208,6 +208,22 @@ TEST(ForkWithHeldLock, KnowsTheLockOfAStreamAndTheGil) {
   EXPECT_NE(gil[0].summary.find("the GIL"), std::string::npos) << gil[0].summary;
 }
 
+TEST(ForkWithHeldLock, KnowsABuiltinOfAStreamInASemaphore) {
+  const auto told = [](const std::string& wait) {
+    return asked(kKind, story({.stack = "native:" + wait +
+                                        "@libpthread.so.0 | native:<built-in method flush of "
+                                        "_io.BufferedWriter object | " +
+                                        kForkedChild})
+                            .build());
+  };
+  const auto findings = told("do_futex_wait.constprop.1");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("stdout"), std::string::npos) << findings[0].summary;
+  // The pipe is full; or it waits for the GIL, with a limit.
+  EXPECT_TRUE(told("write").empty());
+  EXPECT_TRUE(told("pthread_cond_timedwait").empty());
+}
+
 TEST(ForkWithHeldLock, ASignalOfAThreadThatForkDidNotCopyNeverComes) {
   const auto told = [](const std::string& wait, const std::string& asker) {
     return asked(kKind, story({.stack = "native:" + wait + "@libc.so.6 | native:" + asker + " | " +

@@ -120,6 +120,68 @@ TEST(GilDeadlock, AHolderThatComputesWillReleaseIt) {
                   .empty());
 }
 
+/// A thread of the driver that calls a function of the program, which wants the GIL.
+const std::string kCallback = kTakesGil +
+                              " | native:guard@bindings.so | py:fill@/srv/mask.py:12 | "
+                              "native:trampoline@bindings.so | native:worker@libgpu.so.5";
+
+TEST(GilDeadlock, ACallMayWaitForTheCallbackThatNeedsTheGil) {
+  const auto told = [](const std::string& caller, const std::string& callback) {
+    return asked(kKind, job().ranks(1).stack(0, caller).thread(0, {.stack = callback}).build());
+  };
+  const std::string launches =
+      "native:sched_yield@libc.so.6 | native:submit@libgpu.so.5 | native:launch_host@librt.so | "
+      "py:run@/srv/step.py:30";
+  const auto findings = told(launches, kCallback);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("blocked in submit (step.py:30"), std::string::npos)
+      << findings[0].summary;
+  EXPECT_NE(findings[0].locations.back().note.find("callback"), std::string::npos);
+  // It computes; or the thread that wants the GIL is not the driver's.
+  EXPECT_TRUE(told("native:submit@libgpu.so.5 | py:run@/srv/step.py:30", kCallback).empty());
+  EXPECT_TRUE(told(launches, kTakesGil + " | py:load@/srv/data.py:7").empty());
+}
+
+TEST(GilDeadlock, CodeThatReleasesTheGilIsNotTheHolder) {
+  const std::string in_driver =
+      "native:@libc.so.6 | native:pthread_rwlock_wrlock@libc.so.6 | native:set_device@libgpu.so.5 "
+      "| "
+      "py:store@/srv/store.py:9";
+  const auto told = [&in_driver](const std::string& other) {
+    return asked(kKind, by_elimination(in_driver, other).build()).size();
+  };
+  EXPECT_EQ(told("native:clock_nanosleep@libc.so.6 | native:time_sleep@python3.12 | "
+                 "py:main@/srv/store.py:40"),
+            1U);
+  EXPECT_EQ(told("native:pthread_rwlock_wrlock@libc.so.6 | native:launch@libgpu.so.5 | "
+                 "native:at::_ops::clone::call@libtorch_cpu.so | py:slots@/srv/store.py:11"),
+            1U);
+  EXPECT_EQ(told("native:pthread_rwlock_wrlock@libc.so.6 | native:launch@libgpu.so.5 | "
+                 "py:slots@/srv/store.py:11"),
+            0U);
+}
+
+TEST(GilDeadlock, AThreadThatRunsPythonEntersItOnceMore) {
+  const std::string own =
+      "native:pthread_cond_timedwait@libc.so.6 | native:take_gil@python3.7 | "
+      "native:PyGILState_Ensure@python3.7 | native:Guard::Guard@libarr.so | "
+      "native:arr::release@libarr.so | ";
+  const std::string evaluates = "native:_PyEval_EvalFrameDefault@python3.7 | native:run@app";
+  const auto told = [](const std::string& stack, const std::string& main) {
+    return asked(kKind, job().ranks(1).stack(0, main).thread(0, {.stack = stack}).build());
+  };
+  const std::string joins = "native:pthread_join@libc.so.6 | native:main@app";
+  const auto findings = told(own + evaluates, joins);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("arr::release"), std::string::npos) << findings[0].summary;
+  EXPECT_NE(findings[0].summary.find("to end"), std::string::npos) << findings[0].summary;
+  // It has released the GIL; it is no thread of Python; another one computes.
+  EXPECT_TRUE(told(own + "native:gil_scoped_release@libarr.so | " + evaluates, joins).empty());
+  EXPECT_TRUE(told(own + "native:run@app", joins).empty());
+  EXPECT_TRUE(told(own + evaluates, "native:mul@libarr.so | native:main@app").empty());
+  EXPECT_TRUE(told(own + evaluates, "native:mul@libarr.so | py:serve@/srv/app.py:3").empty());
+}
+
 TEST(GilDeadlock, IsSilentWhenTheHolderComputes) {
   EXPECT_TRUE(
       asked(kKind, story("native:sgemm@libopenblas.so | py:step@/srv/train.py:15", 'R').build())

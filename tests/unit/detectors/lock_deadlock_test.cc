@@ -123,6 +123,22 @@ TEST(LockDeadlock, ASignalHandlerIsCalledByNobody) {
   }
 }
 
+TEST(LockDeadlock, AFinalizerTakesTheLockOfTheTracker) {
+  const std::string tracker = "@/build/Lib/multiprocessing/resource_tracker.py:";
+  const std::string inner = "py:ensure_running" + tracker + "83 | ";
+  const std::string outer = "py:ensure_running" + tracker + "86 | py:main@/srv/train.py:4";
+  const std::string finalizer = "py:__call__@/build/Lib/multiprocessing/util.py:224 | ";
+  const auto told = [&](const std::string& between) {
+    return asked(kKind, job().ranks(1).stack(0, inner + between + outer).build());
+  };
+  const auto findings = told(finalizer + "py:_check_alive" + tracker + "142 | ");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].summary.starts_with("a finalizer of rank 0 waits in ensure_running()"))
+      << findings[0].summary;
+  EXPECT_EQ(findings[0].fix.find("handler"), std::string::npos) << findings[0].fix;
+  EXPECT_TRUE(told("py:_check_alive" + tracker + "142 | ").empty());
+}
+
 TEST(LockDeadlock, AFunctionThatIsCalledIsNoSignalHandler) {
   const auto findings = asked(kKind, job()
                                          .ranks(2)

@@ -47,5 +47,49 @@ TEST(PastedDumps, AStackWithoutItsEndIsOfTheMainThread) {
   EXPECT_EQ(place->line, 1254);
 }
 
+constexpr std::string_view kExcerpt =
+    "Thread 82 (idle): \"runner\"\n    spin (jobs.py:6)\n"
+    "Thread 71 (idle): \"MainThread\"\n    get (queue.py:171)\n    main (serve.py:9)\n";
+
+TEST(DumpsAsPasted, ThreadsAboveTheMainThreadAreOfItsProcess) {
+  const std::string excerpt(kExcerpt);
+  for (const std::string& text :
+       {excerpt, "$ py-spy dump --native --pid 71 | less   # hangs\n\n" + excerpt}) {
+    const auto job = read_dump(text);
+    EXPECT_EQ(only(job).pid, 71);
+    ASSERT_EQ(only(job).threads.size(), 2U);
+    EXPECT_EQ(only(job).threads[1].name, "runner");
+  }
+  const auto alone =
+      read_dump("$ py-spy dump -p 71\nThread 82 (idle): \"runner\"\n    a (b.py:6)\n");
+  EXPECT_EQ(only(alone).pid, 71);
+}
+
+TEST(DumpsAsPasted, ASecondMainThreadIsOfTheNextProcess) {
+  const std::string other =
+      "Thread 72 (idle): \"MainThread\"\n    get (queue.py:171)\n    main (serve.py:9)\n";
+  const auto job = read_dump("$ py-spy dump --pid 71\n" + std::string(kExcerpt) + other);
+  ASSERT_EQ(job.observations.front().processes.size(), 2U);
+}
+
+TEST(DumpsAsPasted, SedShowsTheLinesOfAFrame) {
+  const std::string dump =
+      "Process 71: python work.py\nPython v3.11.2 (/usr/bin/python3.11)\n\n"
+      "Thread 71 (idle): \"MainThread\"\n    stop (jobs/util/child.py:12)\n";
+  const auto line = [&dump](const std::string& shown, int number) {
+    const auto job = read_dump(dump + shown);
+    const auto file = job.sources.find("jobs/util/child.py");
+    return file == job.sources.end() || !file->second.contains(number) ? std::string()
+                                                                       : file->second.at(number);
+  };
+  EXPECT_EQ(line("% sed -n 12p util/child.py\n    os.waitpid(pid, 0)\n", 12),
+            "    os.waitpid(pid, 0)");
+  EXPECT_EQ(line("$ sed -n '11,12p' /srv/jobs/util/child.py\ndef stop():\n    wait()\n", 12),
+            "    wait()");
+  // Of a different file, a different command, or none.
+  EXPECT_EQ(line("% sed -n 12p other.py\n    os.waitpid(pid, 0)\n", 12), "");
+  EXPECT_EQ(line("% sed -n 's/12p/x/' util/child.py\n    os.waitpid(pid, 0)\n", 12), "");
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

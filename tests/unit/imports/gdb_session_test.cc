@@ -110,6 +110,35 @@ TEST(GdbSession, AProcessWithTheMainThreadOfAnotherOneWasForkedFromIt) {
   EXPECT_TRUE(model::facts(fixed, "fork").empty());
 }
 
+TEST(GdbSession, AnLwpOfFreeBsdIsNoProcess) {
+  const auto job = read_dump(
+      "Attaching to program: /usr/local/bin/python3.10, process 71\n"
+      "(gdb) thread apply all bt\n\nThread 2 (LWP 9002 of process 71):\n"
+      "#0  0x01 in poll () from /lib/libc.so.7\n\nThread 1 (LWP 9001 of process 71):\n"
+      "#0  0x01 in _umtx_op () from /lib/libc.so.7\n#1  0x02 in main () at app.c:3\n");
+  EXPECT_EQ(only(job).pid, 71);
+  ASSERT_EQ(only(job).threads.size(), 2U);
+  EXPECT_EQ(only(job).threads[0].tid, 9001);
+}
+
+TEST(GdbSession, ABuiltinOfABufferedFileWaitsForItsLock) {
+  const auto frames_of = [](const std::string& called) {
+    const auto job = read_dump(
+        "$ gdb -p 71\nAttaching to process 71\n(gdb) info threads\n"
+        "  Id   Target Id         Frame \n* 1    Thread 0x7f3b1d7fa700 (LWP 71) \"python\" "
+        "0x01 in do_futex_wait.constprop.1 () from /lib/libpthread.so.0\n(gdb) py-bt\n"
+        "Traceback (most recent call first):\n  <built-in method " +
+        called +
+        " object at remote 0x7f01>\n  File \"/srv/work.py\", line 9, in main\n    out.flush()\n");
+    return only(job).threads.front().frames;
+  };
+  const auto frames = frames_of("flush of _io.BufferedWriter");
+  ASSERT_EQ(frames.size(), 3U);
+  EXPECT_TRUE(frames[0].function.starts_with("do_futex_wait"));
+  EXPECT_EQ(frames[1].function, "<built-in method flush of _io.BufferedWriter object");
+  EXPECT_EQ(frames_of("acquire of _thread.lock").size(), 2U);
+}
+
 TEST(GdbSession, ANewSessionIsAnotherProcess) {
   const std::string one =
       "$ gdb -q\n(gdb) bt\n#0  0x00007f01 in poll () from /lib/libc.so.6\n"

@@ -16,6 +16,15 @@ TEST(StandardLibrary, ModulesAndPackagesByTheirShortPaths) {
   }
 }
 
+TEST(StandardLibrary, FilesOfCPythonsOwnTree) {
+  for (const auto* path : {"/build/Lib/multiprocessing/util.py", "/build/Lib/threading.py"}) {
+    EXPECT_FALSE(is_user_file(path)) << path;
+  }
+  for (const auto* path : {"/build/Lib/test/_test_queue.py", "/srv/Lib/train.py"}) {
+    EXPECT_TRUE(is_user_file(path)) << path;
+  }
+}
+
 TEST(StandardLibrary, FilesOfTheUser) {
   for (const auto* path : {"train.py", "data/threading.py", "code/train.py", "profile.py",
                            "/home/me/weakref.py", "weakref", "test/test_all.py", ""}) {
