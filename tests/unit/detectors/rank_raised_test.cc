@@ -18,9 +18,8 @@ constexpr std::string_view kMixed = R"log([rank0]: Traceback (most recent call l
 
 TEST(RankRaised, WhoWritesOnAfterATracebackHandledIt) {
   const std::string handled =
-      "[rank1]: start\n[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/srv/a.py\", "
-      "line 3, in load\n[rank1]:     import apex\n[rank1]: ModuleNotFoundError: No module named "
-      "'apex'\n";
+      "[rank1]: start\n[rank1]: Traceback (most recent call last):\n"
+      "[rank1]:   File \"a.py\", line 3, in load\n[rank1]: ImportError: apex\n";
   const auto sure = [](const std::string& log) {
     const auto findings = asked("rank-raised", job().log({}, log).build());
     return !findings.empty() && findings[0].confidence != Confidence::kPossible;
