@@ -17,6 +17,7 @@
 #include "cli/packed_file.h"
 #include "cli/piped_input.h"
 #include "cli/unpacked_inputs.h"
+#include "collector/imports/logs/odd_bytes.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/merge.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
@@ -105,11 +106,12 @@ void sort_archive(const std::string& path, Sorted& out) {
 
 // NOLINTNEXTLINE(misc-no-recursion): archives within archives, three at most
 void sort_file(const std::string& path, bool from_folder, Sorted& out) {
-  const auto head = read_head(path);
+  auto head = read_head(path);
   if (!head) {
     out.failures.push_back(head.error());
     return;
   }
+  head = imports::from_utf16(*head).value_or(*head);
   if (from_folder && is_own_rendering(*head, path)) {
     return;
   }

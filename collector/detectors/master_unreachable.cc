@@ -204,8 +204,11 @@ Findings failed_at_store(const graph::Examination& examination) {
 
 /// The exception that says so may be the cause of the quoted one.
 std::optional<std::string> line_of_unknown_name(const model::JobModel& job) {
-  constexpr std::size_t kLongestNameLine = 200;
+  constexpr std::size_t kLongestNameLine = 240;
   for (const model::Log& log : job.logs) {
+    if (const auto warning = warning_before_giving_up(log.text)) {
+      return base::elide(base::printable(base::trim(*warning)), kLongestNameLine);
+    }
     for (const std::string_view line : base::split(log.text, '\n')) {
       if (says_name_unknown(line.substr(0, 4096)) && line.find("Error: ") != line.npos) {
         return base::elide(base::printable(base::trim(line)), kLongestNameLine);

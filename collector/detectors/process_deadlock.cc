@@ -12,6 +12,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/traced_calls.h"
 #include "collector/detectors/evidence/waiting_circle.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/knots.h"
@@ -23,6 +24,8 @@ namespace {
 constexpr std::string_view kKind = "process-deadlock";
 constexpr int kMechanismOfProcesses =
     35;  // more specific than the symptom, less than a known library
+
+constexpr std::size_t kLongestCallShown = 160;
 
 bool any_of_kind(const WaitingCircle& circle, std::string_view kind,
                  std::string_view operation = {}) {
@@ -189,7 +192,45 @@ Finding finding_of(const graph::Examination& examination, const WaitingCircle& c
   return finding;
 }
 
+/// "write(1" of a child whose parent waits for its exit: a full pipe that the parent does not read.
+Findings traced_by_strace(const model::JobModel& job) {
+  const std::vector<TracedCall> calls = unfinished_calls(job);
+  Findings out;
+  for (const TracedCall& parent : calls) {
+    for (const TracedCall& child : calls) {
+      const int file = child.first_number();
+      if (!waits_for_exit_of(parent, child.pid) || (file != 1 && file != 2) ||
+          (child.name != "write" && child.name != "writev")) {
+        continue;
+      }
+      Finding finding;
+      finding.kind = kKind;
+      finding.confidence = Confidence::kPossible;
+      finding.summary = fmt::format(
+          "process {} is waiting for its child {} to exit; the child is blocked writing to "
+          "its {}, a pipe that is not read",
+          parent.pid, child.pid, file == 1 ? "stdout" : "stderr");
+      for (const TracedCall* const one : {&parent, &child}) {
+        finding.evidence.push_back(
+            {.rank = {},
+             .text = fmt::format("strace: process {} does not return from {}", one->pid,
+                                 base::elide(base::printable(one->line), kLongestCallShown))});
+      }
+      finding.fix =
+          "Read the child's output to its end before you wait for its exit (communicate()). Or "
+          "send it "
+          "to a file or DEVNULL: a pipe holds 64 KiB.";
+      finding.details["pid"] = static_cast<std::int64_t>(parent.pid);
+      out.push_back(std::move(finding));
+    }
+  }
+  return out;
+}
+
 Findings detect(const graph::Examination& examination) {
+  if (Findings traced = traced_by_strace(examination.job); !traced.empty()) {
+    return traced;
+  }
   const auto still = stuck(examination);
   if (!still) {
     return {};

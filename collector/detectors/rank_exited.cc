@@ -7,6 +7,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/first_to_fail.h"
+#include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/smaller_world.h"
@@ -271,6 +272,9 @@ Finding tell_finalized(const graph::Examination& examination, Finding finding) {
 /// Only a log exists, in which a launcher reports a rank's exit status that no exception causes.
 Findings left_with_a_status(const graph::Examination& examination) {
   Findings out;
+  if (!failed_in_nccl(examination.job, kKind).empty()) {
+    return out;  // rank-raised reports why
+  }
   const model::RankSet lost = lost_their_connection(felt_an_end(examination.job));
   for (const Failed& failed : failed_without_word(examination)) {
     if (failed.status == 1) {

@@ -138,8 +138,7 @@ std::vector<Suspect> raised_in_former_life(const model::JobModel& job) {
   return out;
 }
 
-/// Raised by a rank for its own reasons, not because another one failed. A rank ends with the last
-/// exception it prints; it handled earlier ones.
+/// Raised for its own reasons. A rank ends with its last exception; it handled earlier ones.
 std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
   std::vector<Traceback> all = tracebacks(examination.job);
   const bool disputed = addresses_differ(examination.job);
@@ -147,8 +146,9 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
   std::erase_if(all, [&](const Traceback& traceback) {
     const bool of_mpi = traceback.exception.find("mpi4py.MPI.Exception") != std::string::npos;
     return (is_consequence(traceback) && !found_nobody(traceback)) || !traceback.place.known() ||
-           failed_to_reach_store(traceback) || (disputed && makes_store(traceback)) ||
-           did_no_harm(examination, traceback) || tells_difference(traceback.exception) ||
+           is_nccl_after_timeout(examination.job, traceback) || failed_to_reach_store(traceback) ||
+           (disputed && makes_store(traceback)) || did_no_harm(examination, traceback) ||
+           tells_difference(traceback.exception) ||
            (of_mpi && traceback.rank && fails_by_disagreement(examination, *traceback.rank));
   });
   std::vector<Suspect> out;

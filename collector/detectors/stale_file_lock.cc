@@ -19,6 +19,7 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/told_locks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -291,6 +292,10 @@ Findings detect(const graph::Examination& examination) {
       finding.details["paths"] = std::vector<std::string>(paths.begin(), paths.end());
     }
     findings.push_back(std::move(finding));
+  }
+  auto told = findings.empty() ? waits_for_told_locks(examination.job, kKind) : std::nullopt;
+  if (told) {
+    findings.push_back(*std::move(told));
   }
   return findings;
 }

@@ -28,6 +28,7 @@
 #include "collector/detectors/evidence/unknown_log.h"
 #include "collector/detectors/evidence/waiting_aborts.h"
 #include "collector/detectors/evidence/where_dumped.h"
+#include "collector/detectors/evidence/where_interrupted.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
@@ -110,6 +111,11 @@ Findings nothing_known(const graph::Examination& examination) {
     finding.summary = fmt::format("the log shows no hang: at its end the server {}", served->what);
     finding.fix = "If requests hang now, run `ddpdoctor attach PID` on the server.";
     finding.evidence.push_back({.rank = {}, .text = "log: " + served->line});
+    return {finding};
+  }
+  if (const auto bar = moving_bar(examination.job)) {
+    finding.summary = fmt::format("the log shows no failure: its last lines are steps: {}", *bar);
+    finding.fix = "If no step follows now, run `ddpdoctor attach PID`: it reads all processes.";
     return {finding};
   }
   const auto last = last_line_of_the_log(examination.job);
@@ -333,9 +339,11 @@ Findings detect(const graph::Examination& examination) {
       return told;
     }
     told = each_waits_for_its_own(examination);
-    auto sleeps = told.empty() ? told_gil_holder(examination) : std::nullopt;
-    sleeps = sleeps || !told.empty() ? std::move(sleeps) : where_dumped(examination);
-    return sleeps ? Findings{*sleeps} : told;
+    std::optional<Finding> stands;
+    for (auto* const look : {told_gil_holder, where_dumped, where_interrupted}) {
+      stands = told.empty() && !stands ? look(examination) : std::move(stands);
+    }
+    return stands ? Findings{*std::move(stands)} : told;
   }
   Finding finding;
   finding.kind = "undetermined";

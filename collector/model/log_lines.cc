@@ -303,6 +303,24 @@ bool take_whom(std::string_view& text, std::optional<Rank>& rank, std::string_vi
 
 }  // namespace
 
+std::size_t length_of_stream_tag(std::string_view line) {
+  constexpr std::size_t kLongestTag = 100;
+  const std::string_view head = line.substr(0, kLongestTag);
+  const std::size_t end = head.find(' ');
+  const std::string_view name = head.substr(0, end == head.npos ? 0 : end);
+  const std::size_t dot = name.rfind('.');
+  const bool numbered = dot != name.npos && dot > 0 && dot + 1 < name.size() &&
+                        std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dot) + 1, name.end(),
+                                    [](char c) { return digit(c); });
+  for (const std::string_view stream : {" [stderr]", " [stdout]"}) {
+    if (numbered && line.substr(end).starts_with(stream)) {
+      const std::size_t behind = end + stream.size();
+      return behind + (line.substr(behind).starts_with(' ') ? 1 : 0);
+    }
+  }
+  return 0;
+}
+
 LogLine read_log_line(std::string_view line) {
   LogLine out{.text = line, .rank = {}, .time = {}};
   if (out.text.ends_with('\r')) {
@@ -314,6 +332,8 @@ LogLine read_log_line(std::string_view line) {
     } else if (const auto rank = take_rank(out.text)) {
       out.rank = rank;  // torchrun's tee names the local rank, torch's own prefix the global rank:
                         // the inner prefix wins
+    } else if (const std::size_t tag = length_of_stream_tag(out.text); tag > 0) {
+      out.text.remove_prefix(tag);
     } else if (!(out.time && take_stream(out.text)) && !take_clock(out.text) &&
                !take_whom(out.text, out.rank, out.whom) && !take_logger(out.text)) {
       break;

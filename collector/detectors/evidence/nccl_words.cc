@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::string_view kOutOfMemory = "out of memory";
 constexpr std::size_t kMostNamedHosts = 4;
+constexpr std::size_t kLongestWarningShown = 120;
 
 bool is_loopback(std::string_view address) {
   return address.starts_with("127.") || address == "::1";
@@ -114,6 +115,16 @@ bool sets_up_nvls(const model::Fact& fact) {
          fact.text("error").value_or("").find(kOutOfMemory) == std::string::npos;
 }
 
+/// A text of a table: a detector of its kind reports it, or it follows from another failure.
+bool has_detector(std::string_view text) {
+  const auto all = known_exceptions();
+  return std::any_of(all.begin(), all.end(), [text](const KnownException& one) {
+    constexpr std::string_view kWarns = "NCCL WARN ";
+    const std::string_view pattern = one.pattern;
+    return base::contains(text, pattern.substr(pattern.starts_with(kWarns) ? kWarns.size() : 0));
+  });
+}
+
 bool is_of_nccl(std::string_view exception) {
   constexpr std::array<std::string_view, 6> kErrors = {"NCCL error",
                                                        "NCCL Error",
@@ -140,11 +151,58 @@ bool nccl_tells_why(const model::JobModel& job) {
   });
 }
 
+bool is_of_nccl_itself(const model::Fact& fact) {
+  return fact.number("code").has_value();
+}
+
+std::string_view name_of_error(double code) {
+  return code == 3 ? "internal error" : code == 4 ? "invalid argument" : "invalid usage";
+}
+
+/// What to do for a warning of this source file, if several ranks wrote it.
+std::string fix_of_warning(const model::Fact& fact) {
+  const std::string source = fact.text("source").value_or("");
+  if (source.starts_with("graph/")) {
+    return "Update NCCL and its network plugin: they do not know this machine's topology. If "
+           "NCCL_TOPO_FILE is set, in the log by the plugin too, unset it or correct that file.";
+  }
+  return "Fix what this warning says first; NCCL_DEBUG=INFO shows the lines before it.";
+}
+
+/// Ranks that NCCL gave an error of its own, by their first warning.
+Findings failed_by_nccl(const model::JobModel& job, std::string_view kind) {
+  std::map<std::string, FailedCalls> by_error;
+  for (const model::Fact* fact : model::facts(job, "nccl-failure")) {
+    const std::string error = fact->text("error").value_or("");
+    if (is_of_nccl_itself(*fact) && !has_detector(error)) {
+      by_error[error].add(*fact);
+    }
+  }
+  Findings out;
+  for (const auto& [error, failed] : by_error) {
+    const model::Fact& first = *failed.facts.front();
+    const bool several = failed.facts.size() > 1;
+    Finding finding = failed.finding(kind);
+    finding.culprits = several ? model::RankSet{} : failed.ranks;
+    finding.waiting = failed.ranks.minus(finding.culprits);
+    finding.summary =
+        fmt::format("{} failed in NCCL ({}): {} ({})",
+                    !failed.ranks.empty() ? said(failed.ranks)
+                    : several             ? "several ranks"
+                                          : "a rank",
+                    name_of_error(first.number("code").value_or(3)),
+                    base::elide(error, kLongestWarningShown), first.text("source").value_or(""));
+    finding.fix = fix_of_warning(first);
+    out.push_back(std::move(finding));
+  }
+  return out;
+}
+
 }  // namespace
 
 bool has_only_addresses(const model::JobModel& job) {
   return std::all_of(job.facts.begin(), job.facts.end(), [](const model::Fact& fact) {
-    return fact.kind == "nccl-interface" || fact.kind == "nccl-setup";
+    return fact.kind == "nccl-interface" || fact.kind == "nccl-setup" || fact.kind == "last-bar";
   });
 }
 
@@ -184,7 +242,7 @@ Findings failed_in_nccl(const model::JobModel& job, std::string_view kind) {
   std::map<std::string, FailedCalls> by_error;
   model::RankSet all;
   for (const model::Fact* fact : model::facts(job, "nccl-failure")) {
-    if (!sets_up_nvls(*fact)) {
+    if (!sets_up_nvls(*fact) && !is_of_nccl_itself(*fact)) {
       by_error[fact->text("error").value_or("")].add(*fact);
       all = fact->rank ? all.united({*fact->rank}) : all;
     }
@@ -209,13 +267,16 @@ Findings failed_in_nccl(const model::JobModel& job, std::string_view kind) {
                                    : "Fix this error first: the other ranks failed because of it.";
     out.push_back(std::move(finding));
   }
+  if (all.empty() && out.empty()) {
+    out = failed_by_nccl(job, kind);
+  }
   return output_goes_on(job) ? Findings{} : out;
 }
 
 std::optional<Finding> failed_in_nvls(const model::JobModel& job, std::string_view kind) {
   FailedCalls failed;
   for (const model::Fact* fact : model::facts(job, "nccl-failure")) {
-    if (sets_up_nvls(*fact)) {
+    if (sets_up_nvls(*fact) && !is_of_nccl_itself(*fact)) {
       failed.add(*fact);
     }
   }

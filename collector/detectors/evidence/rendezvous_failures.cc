@@ -38,6 +38,21 @@ bool says_name_unknown(std::string_view text) {
   return base::contains_any(text, kWords);
 }
 
+std::optional<std::string_view> warning_before_giving_up(std::string_view log) {
+  constexpr std::string_view kNoAddress = " cannot be retrieved (gai error: ";
+  const std::size_t at = log.rfind(kNoAddress);
+  const std::string_view after = log.substr(std::min(at, log.size()));
+  const bool gave_up = base::contains(after, "RendezvousConnectionError") ||
+                       base::contains(after, "client socket has timed out");
+  const bool tried = base::contains(after, "has failed to connect to") ||
+                     base::contains(after, "has connected to");
+  if (at == log.npos || !gave_up || tried) {
+    return std::nullopt;
+  }
+  const std::size_t begin = log.rfind('\n', at) + 1;  // npos + 1 is 0
+  return log.substr(begin, log.find('\n', at) - begin);
+}
+
 bool makes_store(const Traceback& traceback) {
   const model::CallSite& raiser = traceback.raiser;
   return traceback.source.find("TCPStore(") != std::string::npos ||

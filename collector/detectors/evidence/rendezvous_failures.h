@@ -21,4 +21,8 @@ bool says_name_unknown(std::string_view text);
 /// Raised where torch reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: one of them is not set.
 bool lacks_environment(std::string_view exception);
 
+/// torch's warning of a name, if its process then gave up before it tried any address: what it
+/// raises says nothing of the name.
+std::optional<std::string_view> warning_before_giving_up(std::string_view log);
+
 }  // namespace ddpdoctor::detectors

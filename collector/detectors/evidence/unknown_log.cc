@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collector/model/log_lines.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -48,6 +49,9 @@ std::optional<std::string> last_line_of_the_log(const model::JobModel& job) {
   if (job.logs.size() != 1) {
     return std::nullopt;
   }
+  for (const model::Fact* bar : model::facts(job, "last-bar")) {
+    return base::elide(bar->text("text").value_or(""), kLongestLast);
+  }
   const auto lines = base::split(job.logs.front().text, '\n');
   for (auto raw = lines.rbegin(); raw != lines.rend(); ++raw) {
     const std::string_view shown = as_shown(*raw).substr(0, kLongestRead);
@@ -57,6 +61,15 @@ std::optional<std::string> last_line_of_the_log(const model::JobModel& job) {
     });
     if (says) {
       return base::elide(base::printable(text), kLongestLast);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> moving_bar(const model::JobModel& job) {
+  for (const model::Fact* bar : model::facts(job, "last-bar")) {
+    if (job.logs.size() == 1 && bar->flag("moves").value_or(false)) {
+      return base::elide(bar->text("text").value_or(""), kLongestLast);
     }
   }
   return std::nullopt;

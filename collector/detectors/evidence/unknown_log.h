@@ -17,4 +17,7 @@ void quote_trouble(const model::JobModel& job, Finding& finding);
 /// there are several logs or it is empty.
 std::optional<std::string> last_line_of_the_log(const model::JobModel& job);
 
+/// The bar at the end of the only log, if it moved.
+std::optional<std::string> moving_bar(const model::JobModel& job);
+
 }  // namespace ddpdoctor::detectors

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/evidence/watchdog_errors.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -10,7 +11,6 @@
 #include "collector/detectors/evidence/advice_on_end.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/traceback_lines.h"
-#include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/evidence/written_after.h"
 #include "collector/model/questions.h"
@@ -75,6 +75,19 @@ Findings told_by_watchdogs(const model::JobModel& job, std::string_view kind) {
     out.push_back(std::move(finding));
   }
   return out;
+}
+
+bool is_nccl_after_timeout(const model::JobModel& job, const Traceback& traceback) {
+  const bool of_system = base::contains(traceback.exception, "unhandled system error") ||
+                         base::contains(traceback.exception, "ncclSystemError");
+  const std::string_view log = job.logs.at(traceback.log).text;
+  const std::size_t timeout = log.find("Watchdog caught collective operation timeout");
+  if (!of_system || timeout == log.npos) {
+    return false;
+  }
+  const auto above = static_cast<std::size_t>(
+      std::count(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(timeout), '\n'));
+  return above < traceback.number;
 }
 
 }  // namespace ddpdoctor::detectors

@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/finding.h"
 #include "collector/graph/examination.h"
 
@@ -13,5 +14,9 @@ namespace ddpdoctor::detectors {
 /// "[PG ID 0 PG GUID 0(default_pg) Rank 1] Process group watchdog thread terminated with exception:
 /// CUDA error: an illegal memory access was encountered".
 Findings told_by_watchdogs(const model::JobModel& job, std::string_view kind);
+
+/// A system error of NCCL below the line in which a watchdog ended its rank after a timeout: that
+/// rank closed its connections, and this is what the others saw.
+bool is_nccl_after_timeout(const model::JobModel& job, const Traceback& traceback);
 
 }  // namespace ddpdoctor::detectors

@@ -143,15 +143,27 @@ bool wrote_on(const model::JobModel& job, const Traceback& traceback) {
   return traceback.rank ? sequel.own() >= kEnough : sequel.like_earlier() >= kEnoughAlike;
 }
 
+namespace {
+
+/// mpirun's message after it ended the job.
+bool is_end_by_mpirun(std::string_view line) {
+  return base::contains(line, "detected that one or more processes exited with non-zero status") ||
+         base::contains(line, "noticed that process rank ");
+}
+
+}  // namespace
+
 bool output_goes_on(const model::JobModel& job) {
   constexpr int kFew = 3;
   int after = 0;
   for (const model::Log& log : job.logs) {
     int here = 0;
+    bool ended = false;
     // An `ifconfig` or a table beside the log does not show that the job runs.
     bool told = job.logs.size() == 1;
     for (const std::string_view line : base::split(log.text, '\n')) {
-      const bool trouble = line.find(" NCCL ") != line.npos || model::tells_trouble(line);
+      ended = ended || is_end_by_mpirun(line);
+      const bool trouble = ended || line.find(" NCCL ") != line.npos || model::tells_trouble(line);
       told = told || trouble;
       here = trouble ? 0 : here + (base::trim(line).empty() ? 0 : 1);
     }

@@ -7,21 +7,15 @@
 #include <array>
 #include <cctype>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "base/text.h"
+#include "collector/imports/logs/hard_wraps.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 
 namespace ddpdoctor::imports {
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view without_end(std::string_view line) {
-  return line.substr(0, line.find_last_not_of(kBlanks) + 1);
-}
 
 /// "-- | -- | --", "|---|:--:|": below the first row of a table.
 bool is_delimiter_row(std::string_view line) {
@@ -66,89 +60,6 @@ bool has_own_time(const std::vector<std::string_view>& rows) {
     take_prefix(text, "[");
     return timed && model::read_log_line(text).time.has_value();
   });
-}
-
-/// Characters, not bytes, of UTF-8.
-std::size_t width_of(std::string_view line) {
-  if (line.ends_with('\r')) {
-    line.remove_suffix(1);
-  }
-  return static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
-}
-
-/// The line begins a message: it has a prefix of a logger, or is the first of a traceback.
-bool begins_message(std::string_view line) {
-  line = line.substr(0, kLongestLogLine);
-  return line.starts_with('[') || line.starts_with("Traceback") || line.starts_with("  File \"") ||
-         line.starts_with("frame #") || model::read_log_line(line).text.size() < line.size();
-}
-
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0;
-}
-
-constexpr std::size_t kNarrowest = 60;
-
-/// A row of this width that may continue on the next line. Blanks fill the last part of a line, and
-/// tables end with a frame.
-bool is_full(std::string_view line, std::size_t width) {
-  if (width_of(line) != width || line.ends_with("  ")) {
-    return false;
-  }
-  const auto last = static_cast<unsigned char>(line[line.find_last_not_of('\r')]);
-  constexpr std::string_view kFrames = "|+-=_*#";
-  return last < 0x80 && kFrames.find(static_cast<char>(last)) == kFrames.npos;
-}
-
-bool continues_on(std::string_view line, std::string_view next, std::size_t width) {
-  return is_full(line, width) && !base::trim(next).empty() && !begins_message(next);
-}
-
-/// The most frequent width of lines, if few are wider; 0 if there is none.
-std::size_t common_width(const std::vector<std::string_view>& lines) {
-  constexpr std::size_t kForEachWider = 8;
-  std::map<std::size_t, std::size_t> widths;
-  for (const std::string_view line : lines) {
-    const std::size_t width = line.size() < kNarrowest ? 0 : width_of(line);
-    if (width >= kNarrowest) {
-      ++widths[width];
-    }
-  }
-  const auto most = std::max_element(widths.begin(), widths.end(), [](auto& a, auto& b) {
-    return a.second != b.second ? a.second < b.second : a.first < b.first;
-  });
-  std::size_t wider = 0;
-  for (auto one = most; one != widths.end(); ++one) {
-    wider += one == most ? 0 : one->second;
-  }
-  return most == widths.end() || wider * kForEachWider > most->second ? 0 : most->first;
-}
-
-/// Lines of one format are equal but for their numbers.
-std::string without_numbers(std::string_view line) {
-  std::string out(line);
-  std::erase_if(out, [](unsigned char c) { return std::isdigit(c) != 0; });
-  return out;
-}
-
-/// Several different lines of this width end within a word.
-bool breaks_words(const std::vector<std::string_view>& lines, std::size_t width) {
-  constexpr std::size_t kLeast = 2;
-  std::set<std::string> different;
-  for (std::size_t i = 0; i + 1 < lines.size() && different.size() < kLeast; ++i) {
-    const std::string_view next = lines[i + 1];
-    const bool within =
-        continues_on(lines[i], next, width) && is_word(without_end(lines[i]).back()) &&
-        (is_word(next.front()) && (std::islower(static_cast<unsigned char>(next.front())) != 0 ||
-                                   std::isdigit(static_cast<unsigned char>(next.front())) != 0)) &&
-        !lines[i].ends_with(' ');
-    if (within) {
-      different.insert(without_numbers(lines[i]));
-    }
-  }
-  return different.size() == kLeast;
 }
 
 /// "RuntimeError: no", "torch.cuda.OutOfMemoryError", at the beginning of a line.
@@ -232,26 +143,6 @@ std::optional<std::string> rows_as_lines(std::string_view text) {
     }
     out += timed ? timed->text : row;
     out += '\n';
-  }
-  return out;
-}
-
-std::optional<std::string> without_hard_wraps(std::string_view text) {
-  const auto lines = base::split(text, '\n');
-  const std::size_t width = common_width(lines);
-  if (width == 0 || !breaks_words(lines, width)) {
-    return std::nullopt;
-  }
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const bool more = i + 1 < lines.size() && continues_on(lines[i], lines[i + 1], width);
-    std::string_view line = lines[i];
-    if (line.ends_with('\r')) {
-      line.remove_suffix(1);
-    }
-    out += line.ends_with("  ") ? without_end(line) : line;
-    out += more || i + 1 == lines.size() ? "" : "\n";
   }
   return out;
 }

@@ -14,10 +14,6 @@ namespace ddpdoctor::imports {
 /// such table.
 std::optional<std::string> rows_as_lines(std::string_view text);
 
-/// Joins lines that a terminal or a log viewer of fixed width broke. Nothing if lines of the most
-/// frequent width do not continue on the next.
-std::optional<std::string> without_hard_wraps(std::string_view text);
-
 /// "File "train.py", line 7, in main" at the beginning of a line below the heading of a traceback:
 /// indented as Python does it. Nothing if no frame lost its indentation.
 std::optional<std::string> with_indented_frames(std::string_view text);

@@ -63,11 +63,23 @@ std::string source_of(std::string_view line) {
   return base::printable(file.substr(0, std::min(file.rfind(':'), file.size())));
 }
 
-/// "NCCL INFO init.cc:907 -> 1": one of its functions returned an error.
-bool returns_error(std::string_view line) {
+/// "Attribute arch of node cpu not found" of any other warning.
+std::string_view warned(std::string_view line) {
+  constexpr std::string_view kWarns = " NCCL WARN ";
+  const std::size_t at = line.find(kWarns);
+  return at == line.npos ? std::string_view() : base::trim(line.substr(at + kWarns.size()));
+}
+
+/// ncclInternalError, ncclInvalidArgument, ncclInvalidUsage: not of the network or of CUDA.
+bool is_of_nccl_itself(std::int64_t code) {
+  return code >= 3 && code <= 5;
+}
+
+/// "NCCL INFO init.cc:907 -> 1": one of its functions returned this error; 0 if none did.
+std::int64_t returned_error(std::string_view line) {
   const std::size_t at = line.find(" -> ");
   if (line.find(" NCCL INFO ") == line.npos || at == line.npos) {
-    return false;
+    return 0;
   }
   std::string_view code = line.substr(at + 4);
   const std::string_view place = line.substr(0, at);
@@ -76,13 +88,14 @@ bool returns_error(std::string_view line) {
       colon != place.npos && number_of(place.substr(colon + 1), 1'000'000) &&
       (place.substr(0, colon).ends_with(".cc") || place.substr(0, colon).ends_with(".cu"));
   const auto number = take_number(code, 99);
-  return of_source && number.value_or(0) > 0;
+  return of_source ? number.value_or(0) : 0;
 }
 
 /// What a process has said of one of its GPUs so far.
 struct NcclProcess {
   std::optional<model::Fact> failure;  // until it is known whether its call returned an error
   bool failed = false;
+  std::optional<model::Fact> warning;  // the first one, as `failure`
 };
 
 model::Fact fact_of(const NcclTag& tag, std::string_view kind) {
@@ -117,22 +130,34 @@ void read_nccl_text(std::string_view log, model::JobModel& job) {
     }
     const HostPid id{std::string(tag->host), tag->pid};
     NcclProcess& process = known[{id, tag->gpu.value_or(-1)}];
+    const auto failure_of = [&](std::string_view kind, std::string_view error) {
+      model::Fact fact = fact_of(*tag, kind);
+      const auto rank = ranks.of(*tag);
+      fact.rank = rank ? rank : line.rank;
+      fact.fields["source"] = source_of(line.text);
+      fact.fields["error"] = base::elide(base::printable(error), kLongestQuote);
+      fact.fields["text"] = base::elide(base::printable(base::trim(line.text)), kLongestQuote);
+      return fact;
+    };
     if (const auto own = first_interface(line.text); own && addressed.insert(id).second) {
       model::Fact fact = fact_of(*tag, "nccl-interface");
       fact.fields["interface"] = base::printable(own->name);
       fact.fields["address"] = std::string(own->address);
       add(std::move(fact));
     } else if (const auto what = failed_call(line.text); what && !process.failure) {
-      model::Fact fact = fact_of(*tag, "nccl-failure");
-      const auto rank = ranks.of(*tag);
-      fact.rank = rank ? rank : line.rank;
-      fact.fields["source"] = source_of(line.text);
-      fact.fields["error"] = base::elide(base::printable(*what), kLongestQuote);
-      fact.fields["text"] = base::elide(base::printable(base::trim(line.text)), kLongestQuote);
-      process.failure = std::move(fact);
-    } else if (process.failure && !process.failed && returns_error(line.text)) {
-      process.failed = true;
-      add(*process.failure);
+      process.failure = failure_of("nccl-failure", *what);
+    } else if (const auto words = warned(line.text); !words.empty() && !process.warning) {
+      process.warning = failure_of("nccl-failure", words);
+    } else if (const std::int64_t code = process.failed ? 0 : returned_error(line.text); code > 0) {
+      const bool of_itself = !process.failure && process.warning && is_of_nccl_itself(code);
+      process.failed = process.failure || of_itself;
+      if (process.failed) {
+        model::Fact& fact = of_itself ? *process.warning : *process.failure;
+        if (of_itself) {
+          fact.fields["code"] = code;
+        }
+        add(fact);
+      }
     }
   }
 }

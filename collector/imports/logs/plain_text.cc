@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -143,15 +144,21 @@ std::string_view without_group_marker(std::string_view text) {
   return end == text.npos || end > 16 ? text : text.substr(end + 1);
 }
 
-/// Where another process's line begins inside this one: "step 120 [rank0]: Traceback".
+/// Where another process's line begins inside this one: "step 120 [rank0]: Traceback", "step 120
+/// [default0]:[E ProcessGroupNCCL".
 std::size_t other_line_in(std::string_view text) {
-  for (std::size_t at = text.find("[rank", 1); at != text.npos; at = text.find("[rank", at + 1)) {
-    const std::size_t end = text.find_first_not_of("0123456789", at + 5);
-    if (end != text.npos && end > at + 5 && text.substr(end).starts_with("]: ")) {
-      return at;
+  std::size_t out = text.npos;
+  for (const auto& [label, behind] : {std::pair("[rank", "]: "), std::pair("[default", "]:")}) {
+    const std::size_t length = std::string_view(label).size();
+    for (std::size_t at = text.find(label, 1); at != text.npos; at = text.find(label, at + 1)) {
+      const std::size_t end = text.find_first_not_of("0123456789", at + length);
+      if (end != text.npos && end > at + length && text.substr(end).starts_with(behind)) {
+        out = std::min(out, at);
+        break;
+      }
     }
   }
-  return text.npos;
+  return out;
 }
 
 void add_line(std::string_view prefix, std::string_view text, std::string& out) {
@@ -187,7 +194,8 @@ void add_parts(std::string_view line, std::string& out) {
 }
 
 bool may_need_it(std::string_view line) {
-  const std::size_t rank = line.rfind("[rank");
+  std::size_t rank = line.rfind("[rank");
+  rank = rank == line.npos || rank == 0 ? line.rfind("[default") : rank;
   return line.find('\x1b') != line.npos || line.find('\r') != line.npos ||
          line.find("/s") != line.npos || line.find("s/") != line.npos ||
          line.find("##[") != line.npos || (rank != line.npos && rank > 0);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -138,6 +139,57 @@ std::vector<bool> tracebacks_of_timeouts(const std::vector<std::string_view>& li
   return out;
 }
 
+std::string with_single_blanks(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != ' ' || !out.ends_with(' ')) {
+      out += c;
+    }
+  }
+  return out;
+}
+
+/// The bar at the end of a log, and whether it moved; nothing if the log ends with another line.
+void read_last_bar(std::string_view text, model::JobModel& job) {
+  constexpr std::size_t kLongestBar = 200;
+  constexpr int kFewestMoves = 3;
+  constexpr std::size_t kMostLinesBack = 200;
+  const auto lines = base::split(text, '\n');
+  std::string key;
+  std::string last;
+  std::optional<model::Rank> rank;
+  std::set<std::string> done;
+  std::size_t back = 0;
+  for (auto line = lines.rbegin(); line != lines.rend() && ++back < kMostLinesBack; ++line) {
+    const auto parts = base::split(line->substr(0, kLongestLogLine), '\r');
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+      const model::LogLine told = model::read_log_line(*part);
+      const auto drawing = drawing_in(told.text);
+      if (!drawing && !base::trim(told.text).empty() && last.empty()) {
+        return;  // the log ends with another line
+      }
+      if (!drawing) {
+        continue;
+      }
+      if (last.empty()) {
+        key = without_digits(drawing->name);
+        last = base::elide(base::printable(with_single_blanks(base::trim(told.text))), kLongestBar);
+        rank = told.rank;
+      }
+      if (without_digits(drawing->name) == key && done.size() < kMostBars) {
+        done.emplace(drawing->done);
+      }
+    }
+  }
+  if (last.empty()) {
+    return;
+  }
+  model::Fact fact{.rank = rank, .pid = {}, .kind = "last-bar", .fields = {}};
+  fact.fields["text"] = std::move(last);
+  fact.fields["moves"] = done.size() >= kFewestMoves;
+  job.facts.push_back(std::move(fact));
+}
+
 }  // namespace
 
 bool ends_wait(std::string_view line) {
@@ -145,6 +197,7 @@ bool ends_wait(std::string_view line) {
 }
 
 void read_progress_bars(std::string_view text, model::JobModel& job) {
+  read_last_bar(text, job);
   if (text.find("%|") == text.npos || !ends_wait(text)) {
     return;
   }

@@ -28,9 +28,11 @@
 #include "collector/imports/logs/nccl_calls.h"
 #include "collector/imports/logs/nccl_setup.h"
 #include "collector/imports/logs/nccl_text.h"
+#include "collector/imports/logs/odd_bytes.h"
 #include "collector/imports/logs/plain_text.h"
 #include "collector/imports/logs/progress_bars.h"
 #include "collector/imports/logs/server_text.h"
+#include "collector/imports/logs/shortened_log.h"
 #include "collector/imports/logs/timed_out.h"
 #include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/logs/traceback_styles.h"
@@ -232,44 +234,6 @@ std::string rest_of(const std::vector<std::string_view>& lines, const Finding& f
   return says ? out : std::string();
 }
 
-/// A line that may show a cause; most of a very long log is loss values.
-bool may_tell(std::string_view line) {
-  constexpr std::array<std::string_view, 10> kWords = {
-      "rror",     "Traceback", "  File \"", "xception", "signal",
-      "Watchdog", "arrier",    "Caught",    "exit",     "mismatch"};
-  return base::contains_any(line, kWords);
-}
-
-/// For a very long log, its first and last lines, the informative lines and those around them; if
-/// these are still too many, the earliest and the last.
-std::string shortened(std::string text) {
-  constexpr std::size_t kLongest = std::size_t{4} << 20U;  // bytes of a log that detectors read
-  constexpr std::size_t kAround = 3;
-  constexpr std::size_t kEnds = 100;  // lines at either end: they show whether the job continued
-  if (text.size() <= kLongest) {
-    return text;
-  }
-  const auto lines = base::split(text, '\n');
-  std::string out;
-  std::size_t written = 0;  // lines before this one are written
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (i >= kEnds && i + kEnds < lines.size() && !may_tell(lines[i])) {
-      continue;
-    }
-    const std::size_t last = std::min(i + kAround, lines.size() - 1);
-    for (std::size_t k = std::max(written, i - std::min(i, kAround)); k <= last; ++k) {
-      out += lines[k];
-      out += '\n';
-    }
-    written = std::max(written, last + 1);
-  }
-  if (out.size() <= kLongest) {
-    return out;
-  }
-  return out.substr(0, out.rfind('\n', kLongest / 2) + 1) +
-         out.substr(out.find('\n', out.size() - kLongest / 2) + 1);
-}
-
 /// Machines that the prefixes of a log name, else the one in its path.
 void add_hosts(const Labels& labels, const std::string& path, model::JobModel& job) {
   std::set<std::string> hosts(labels.hosts.begin(), labels.hosts.end());
@@ -301,6 +265,10 @@ std::string tool_names(const Finding& finding) {
 base::Result<model::JobModel> read_text(std::string_view bytes, const std::string& path) {
   const bool cut = bytes.size() > kMostBytes;
   bytes = without_padding(bytes.substr(cut ? bytes.size() - kMostBytes : 0));
+  const auto decoded = from_utf16(bytes);
+  bytes = decoded ? std::string_view(*decoded) : bytes;
+  const auto even = without_odd_bytes(bytes);
+  bytes = even ? std::string_view(*even) : bytes;
   const auto unpacked = json_log_text(bytes);
   bytes = unpacked ? std::string_view(*unpacked) : bytes;
   const auto written = as_written(bytes);

@@ -31,9 +31,10 @@ bool printable(std::string_view head) {
   head = without_padding(head);
   const auto odd = std::count_if(head.begin(), head.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
-    return byte == 0x7f || (byte < 0x20 && c != '\n' && c != '\t' && c != '\r' && c != '\x1b');
+    return byte == 0x7f || (byte < 0x20 && c != '\n' && c != '\t' && c != '\r' && c != '\x1b' &&
+                            c != '\b' && c != '\a' && c != '\f');
   });
-  return head.find('\0') == std::string_view::npos && odd * 100 <= static_cast<long>(head.size());
+  return odd * 100 <= static_cast<long>(head.size());  // a few zeros in a log
 }
 
 /// True if any line without its launcher prefix satisfies `question`.
@@ -91,6 +92,15 @@ bool has_prompt(std::string_view line) {
       at < end && end < line.size() ? line.substr(at + 1, end - at - 1) : std::string_view();
   return name && !host.empty() && host.size() < 256 && end + 2 < line.size() &&
          host.find_first_of("\"'<>=(),") == host.npos;
+}
+
+/// "9405/9412 [56:18<00:02, 2.78it/s]" of tqdm, also as a notebook shows it.
+bool is_progress_bar(std::string_view line) {
+  const std::size_t open = line.find(" [");
+  const std::size_t left = line.find('<', std::min(open, line.size()));
+  const std::size_t end = line.find(']', std::min(left, line.size()));
+  const std::string_view speed = end == line.npos ? "" : line.substr(left, end - left);
+  return base::contains(speed, "it/s") || base::contains(speed, "s/it");
 }
 
 /// Names that launchers and people give to output files.
@@ -221,7 +231,7 @@ bool is_log(std::string_view head, std::string_view path) {
   const bool kernel = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
     line = line.substr(0, 4096);
     return is_kernel_line(line) || has_logger(line) || is_header_of_nccl_tests(line) ||
-           is_dated(line) || tells_of_stall(line) || is_kernel_frame(line);
+           is_dated(line) || tells_of_stall(line) || is_kernel_frame(line) || is_progress_bar(line);
   });
   return telling || kernel || names_rank(head) || is_named_like_log(path);
 }

@@ -89,5 +89,71 @@ TEST(RankRaisedInALog, TorchsWarningOfABarrierIsNoFindingOfItsOwn) {
           .empty());
 }
 
+TEST(RankRaisedInALog, ASystemErrorOfNcclBelowATimeoutIsItsEffect) {
+  const std::string timeout =
+      "what():  [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE, "
+      "Timeout(ms)=1800000) ran for 1802917 milliseconds before timing out.\n";
+  const std::string raised =
+      "Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in f\n    g()\n"
+      "RuntimeError: NCCL error in: NCCLUtils.hpp:136, unhandled system error\n";
+  EXPECT_TRUE(asked(kKind, job().log({}, timeout + raised).build()).empty());
+  EXPECT_FALSE(asked(kKind, job().log({}, raised + timeout).build()).empty());
+}
+
+const std::string kHubWaits = "still waiting to acquire lock on /c/.locks/m/4f.lock\n";
+
+TEST(StaleFileLockInALog, NamesTheFilesThatItWaitedForUntilItsEnd) {
+  const std::string other = "still waiting to acquire lock on /c/.locks/m/7a.lock\n";
+  const auto findings =
+      asked("stale-file-lock",
+            job()
+                .log({}, "Fetching 13 files\n" + kHubWaits + other + kHubWaits +
+                             "^CTraceback (most recent call last):\n  File \"a.py\", line 8\n"
+                             "KeyboardInterrupt\n")
+                .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("2 lock files, /c/.locks/m/4f.lock"), std::string::npos);
+  EXPECT_TRUE(findings[0].culprits.empty());
+}
+
+TEST(StaleFileLockInALog, IsSilentWhereTheOutputGoesOnOrItWaitedOnce) {
+  EXPECT_TRUE(asked("stale-file-lock", job().log({}, kHubWaits).build()).empty());
+  EXPECT_TRUE(
+      asked("stale-file-lock", job().log({}, kHubWaits + kHubWaits + "loaded\n").build()).empty());
+}
+
+std::string traced(const std::string& parent, const std::string& child) {
+  return "$ strace -p 20\nProcess 20 attached\n" + parent +
+         "\n^CProcess 20 detached\n <detached ...>\n$ strace -p 31 -s 64\nProcess 31 attached\n" +
+         child + "\n^CProcess 31 detached\n <detached ...>\n";
+}
+
+TEST(ProcessDeadlockInATrace, AParentThatWaitsForAChildThatWrites) {
+  const auto findings = asked(
+      "process-deadlock", job().log({}, traced("wait4(31, ", "write(1, \"text\\n\", 5")).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("process 20 is waiting for its child 31 to exit"),
+            std::string::npos);
+  EXPECT_EQ(asked("process-deadlock",
+                  job()
+                      .log({},
+                           "$ strace -f -p 20\n[pid 20] wait4(31, <unfinished ...>\n"
+                           "[pid 31] write(2, \"x\", 1) = 1\n[pid 31] write(2, \"x\", 1\n")
+                      .build())
+                .size(),
+            1U);
+}
+
+TEST(ProcessDeadlockInATrace, NotForAnotherChildAnotherFileOrACallThatReturned) {
+  for (const auto& [parent, child] :
+       {std::pair("wait4(32, ", "write(1, \"text\", 4"), std::pair("wait4(31, ", "read(0, "),
+        std::pair("wait4(31, ", "write(7, \"text\", 4"),
+        std::pair("wait4(31, ", "write(1, \"text\", 4) = 4"),
+        std::pair("wait4(31, [{WIFEXITED(s)}], 0, NULL) = 31", "write(1, \"text\", 4")}) {
+    EXPECT_TRUE(asked("process-deadlock", job().log({}, traced(parent, child)).build()).empty())
+        << parent << child;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -30,24 +30,6 @@ TEST(RowsAsLines, NeedsTheRowOfDashes) {
   EXPECT_FALSE(rows_as_lines("epoch 1 | loss 2.1\nepoch 2 | loss 2.0\n"));
 }
 
-TEST(WithoutHardWraps, JoinsLinesBrokenWithinWords) {
-  const std::string a = "[rank2]:[E513 13:25:57 ProcessGroupNCCL.cpp:616] Watchdog caught collec";
-  const std::string b = "tive operation timeout: WorkNCCL(SeqNum=5, OpType=BROADCAST, NumelIn=51";
-  const std::string c = "640, Timeout(ms)=1800000) ran for 1800042 milliseconds before timing ou";
-  EXPECT_EQ(without_hard_wraps(a + "\n" + b + "\n" + c + "\nt.\nnext\n"), a + b + c + "t.\nnext\n");
-}
-
-TEST(WithoutHardWraps, LeavesRowsOfOneFormatAndFrames) {
-  const std::string row = "Epoch: [0][  10/1563] Time 4.36 ( 4.468) Data 0.088 Loss 5.3863e+00 a";
-  std::string text;
-  for (int i = 0; i < 8; ++i) {
-    text += row + std::to_string(i) + "\n";
-  }
-  EXPECT_FALSE(without_hard_wraps(text));
-  const std::string rule(71, '-');
-  EXPECT_FALSE(without_hard_wraps(rule + "\nroot\n" + rule + "\ncause\n" + rule + "\nend\n"));
-}
-
 TEST(OldestFirst, TurnsAnExportThatShowsTheNewestFirst) {
   EXPECT_EQ(oldest_first("2026-06-10 15:08:15 d\n  more of d\n2026-06-10 15:08:14 c\n"
                          "2026-06-10 15:08:13 b\n2026-06-10 15:08:12 a\n"),

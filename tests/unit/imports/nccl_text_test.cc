@@ -70,5 +70,24 @@ TEST(NcclText, EachGpuOfOneProcessFailsForItself) {
   EXPECT_EQ(facts[0]->text("source"), "transport/nvls.cc");
 }
 
+TEST(NcclText, AnErrorOfItsOwnIsToldByTheFirstWarning) {
+  const std::string warning =
+      "a:7:9 [2] graph/xml.h:101 NCCL WARN Attribute arch of node cpu not found\n"
+      "a:7:9 [2] graph/xml.h:88 NCCL WARN and another\n";
+  const auto job = read_log(warning +
+                            "a:7:9 [2] NCCL INFO graph/topo.cc:493 -> 3\n"
+                            "a:7:7 [2] NCCL INFO init.cc:1012 -> 3\n");
+  const auto facts = model::facts(job, "nccl-failure");
+  ASSERT_EQ(facts.size(), 1U);
+  EXPECT_EQ(facts[0]->text("error"), "Attribute arch of node cpu not found");
+  EXPECT_EQ(facts[0]->text("source"), "graph/xml.h");
+  EXPECT_EQ(facts[0]->number("code"), 3);
+  // A system error has its cause elsewhere: the network, a lack of memory.
+  EXPECT_TRUE(
+      model::facts(read_log(warning + "a:7:9 [2] NCCL INFO init.cc:9 -> 2\n"), "nccl-failure")
+          .empty());
+  EXPECT_TRUE(model::facts(read_log(warning), "nccl-failure").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
