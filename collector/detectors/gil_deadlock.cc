@@ -159,9 +159,12 @@ std::optional<Suspect> sleeps_with_gil(const graph::Examination& examination,
       "for the GIL",
       named(*holder), process.pid, waits, native_call(*holder), others.size(),
       others.size() == 1 ? "" : "s", others.size() == 1 ? "s" : "");
+  if (!holder->gil) {
+    suspect.evidence += "; each other thread of Python waits for it or has released it";
+  }
   if (const model::Thread* callback = callback_behind(process, *holder)) {
-    suspect.evidence += fmt::format(", {} of them in a callback that this library made",
-                                    others.size() == 1 ? "it" : named(*callback));
+    suspect.evidence +=
+        fmt::format("; {} needs it in a callback that this library made", named(*callback));
   }
   return suspect;
 }
@@ -303,9 +306,8 @@ std::optional<Finding> waits_for_own_gil(const graph::Examination& examination,
           ? std::string()
           : fmt::format(", and thread {} waits for a thread to end", found->joiner->tid));
   finding.fix =
-      "Take the GIL with pybind11::gil_scoped_acquire or PyGILState_Ensure before this thread "
-      "calls "
-      "Python, and release it in the main thread (PyEval_SaveThread) before the main thread waits.";
+      "Call pybind11::gil_scoped_acquire or PyGILState_Ensure before this thread calls Python. In "
+      "the main thread, release the GIL (PyEval_SaveThread) before it waits.";
   return finding;
 }
 

@@ -117,7 +117,7 @@ bool lets_others_run(const model::Thread& thread) {
           thread.frames.front().function.find("_yield") != std::string::npos);
 }
 
-/// Its innermost functions enter Python anew: PyGILState_Ensure, pybind11::gil_scoped_acquire.
+/// Its innermost functions enter Python again: PyGILState_Ensure, pybind11::gil_scoped_acquire.
 const model::Frame* reenters_python(const model::Thread& thread) {
   const model::Frame* enters = nullptr;
   for (const model::Frame& frame : thread.frames) {
@@ -275,7 +275,7 @@ const model::Thread* holder_by_elimination(const model::Process& process) {
   if (!wanted || holder == nullptr) {
     return nullptr;
   }
-  // Beside a thread that may have taken the GIL again, a system call is no sign of a holder.
+  // Beside a thread that may have taken the GIL again, a system call does not show a holder.
   const bool waits = released ? mutex_taker(*holder).has_value() : sleeps_in_kernel(*holder);
   return waits || callback_behind(process, *holder) != nullptr ? holder : nullptr;
 }

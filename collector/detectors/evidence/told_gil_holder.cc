@@ -68,8 +68,8 @@ std::optional<Finding> told_gil_holder(const graph::Examination& examination) {
                            holder->tid, process->threads.size() - 1,
                            process->threads.size() == 2 ? "sleeps" : "sleep")});
   finding.fix = fmt::format(
-      "Run `py-spy dump --native --pid {}` twice, 10 s apart. If that thread is in the same native "
-      "call, release the GIL around it, or end the GPU's work before it (stream.synchronize()).",
+      "Run `py-spy dump --native --pid {}` twice, 10 s apart. If that thread stays in one call, "
+      "release the GIL around it. Or call stream.synchronize() before it.",
       process->pid > 0 ? std::to_string(process->pid) : "PID");
   return finding;
 }

@@ -175,7 +175,7 @@ TEST(GilDeadlock, AThreadThatRunsPythonEntersItOnceMore) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_NE(findings[0].summary.find("arr::release"), std::string::npos) << findings[0].summary;
   EXPECT_NE(findings[0].summary.find("to end"), std::string::npos) << findings[0].summary;
-  // It has released the GIL; it is no thread of Python; another one computes.
+  // It has released the GIL; it does not run Python; another one computes.
   EXPECT_TRUE(told(own + "native:gil_scoped_release@libarr.so | " + evaluates, joins).empty());
   EXPECT_TRUE(told(own + "native:run@app", joins).empty());
   EXPECT_TRUE(told(own + evaluates, "native:mul@libarr.so | native:main@app").empty());
