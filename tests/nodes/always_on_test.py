@@ -181,12 +181,16 @@ def test_a_collector_that_people_start_takes_over(folder):
     with Job(folder, "steps.py", words=["--hang-timeout", "600"]) as job:
         job.wait_ready()
         collector = job.collector("--report-dir", "mine")
+        late = threading.Timer(120, collector.kill)
+        late.start()
+        time.sleep(5)  # it hears every node once in a second
         job.cluster.nodes[2].unplug()
         job.cluster.nodes[2].end()
         said = collector.stdout.readline()
         while "no word from node3" not in said:
             assert said, "the collector ended"
             said = collector.stdout.readline()
+        late.cancel()
     collector.wait(timeout=60)  # its node has ended
 
 

@@ -247,7 +247,7 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
   // The first number may have been 0.
   const std::int64_t number = std::max<std::int64_t>(agreed->first, 1);
   for (auto& [rank, call] : reading.mismatched) {
-    if (call.sequence != agreed->first) {
+    if (call.sequence != agreed->first && reading.mismatch_numbered) {
       const std::string own =
           call.sequence > 0 ? fmt::format("rank {} counted its call as #{}", rank, call.sequence)
                             : fmt::format("torch printed 0 as the number of rank {}'s call", rank);
@@ -259,6 +259,9 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
     call.sequence = number;
     call.group = "0";
     job.collectives.push_back(std::move(call));
+  }
+  if (!reading.mismatch_numbered) {
+    note_uncounted("0", job);
   }
 }
 

@@ -48,6 +48,7 @@ struct Reading {
   std::map<Rank, CollectiveCall> mismatched;
   std::map<Rank, std::deque<CollectiveCall>> running;  // announced before they are made
   std::map<std::int64_t, int> mismatched_at;           // votes for the sequence number
+  bool mismatch_numbered = false;                      // old versions of torch print no number
   // The innermost line outside torch of the traceback in which a rank reported its mismatch: for
   // ranks that are at one line of the user, but not of a framework.
   std::map<Rank, model::CallSite> within;

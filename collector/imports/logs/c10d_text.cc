@@ -234,6 +234,8 @@ void read_mismatch(std::string_view line, const Frames& at, Reading& reading) {
     own.call_site = at.user;
     reading.within[own.rank] = at.innermost;
     ++reading.mismatched_at[own.sequence];
+    reading.mismatch_numbered =
+        reading.mismatch_numbered || base::contains(line, "SequenceNumber=");
     reading.own.insert(own.rank);
     reading.mismatched[own.rank] = std::move(own);
     return;
@@ -251,6 +253,7 @@ void read_mismatch(std::string_view line, const Frames& at, Reading& reading) {
   reading.within[own.rank] = at.innermost;
   const CollectiveCall theirs = fingerprint(line.substr(second), static_cast<Rank>(*other));
   ++reading.mismatched_at[own.sequence];
+  reading.mismatch_numbered = reading.mismatch_numbered || base::contains(line, "SequenceNumber=");
   reading.own.insert(own.rank);
   reading.mismatched[own.rank] = std::move(own);
   if (!reading.own.contains(theirs.rank)) {

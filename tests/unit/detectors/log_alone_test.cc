@@ -91,7 +91,8 @@ TEST(RankRaisedInALog, TorchsWarningOfABarrierIsNoFindingOfItsOwn) {
 
 TEST(RankRaisedInALog, ASystemErrorOfNcclBelowATimeoutIsItsEffect) {
   const std::string timeout =
-      "what():  [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE, "
+      "[E ProcessGroupNCCL.cpp:587] [Rank 3] Watchdog caught collective operation timeout: "
+      "WorkNCCL(OpType=ALLREDUCE, "
       "Timeout(ms)=1800000) ran for 1802917 milliseconds before timing out.\n";
   const std::string raised =
       "Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in f\n    g()\n"

@@ -10,6 +10,7 @@
 #include "collector/imports/nccl_ras.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
+#include "collector/model/told_by_logs.h"
 #include "tests/unit/imports/read_text.h"
 
 namespace ddpdoctor::imports {
@@ -43,6 +44,7 @@ TEST(Detail, AMismatchOfTheFirstCallIsKept) {
   EXPECT_EQ(job.collectives[0].sequence, 1);
   EXPECT_EQ(job.collectives[1].sequence, 1);
   EXPECT_TRUE(job.coverage.warnings.empty());
+  EXPECT_TRUE(model::facts(job, model::kUncountedCalls).empty());
 }
 
 TEST(Detail, OfOlderReleasesEachRankNamesItsOwnCall) {
@@ -57,6 +59,8 @@ TEST(Detail, OfOlderReleasesEachRankNamesItsOwnCall) {
   EXPECT_EQ(job.collectives[0].operation, "broadcast");
   EXPECT_EQ(job.collectives[1].operation, "barrier");
   EXPECT_EQ(job.collectives[1].sequence, job.collectives[0].sequence);
+  EXPECT_EQ(model::facts(job, model::kUncountedCalls).size(), 1U);  // they print no number
+  EXPECT_TRUE(job.coverage.warnings.empty());
 }
 
 TEST(Detail, OfAMismatchOnlyWhoIsNamedMadeACall) {
