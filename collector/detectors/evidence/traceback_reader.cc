@@ -80,7 +80,7 @@ std::string nccl_reason(const LogStream& stream, std::size_t index) {
   std::string out;
   for (std::size_t i = index + 1; i < std::min(stream.size(), index + 1 + kMost); ++i) {
     const std::string_view line = base::trim(stream[i].text);
-    if (line.empty() || begins_traceback(line)) {
+    if (line.empty() || line.starts_with('[') || begins_traceback(line)) {  // "[": of a logger
       break;
     }
     out += line == "Last error:" ? std::string() : "; " + std::string(line);
