@@ -16,6 +16,7 @@
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/documents/json_cursor.h"
 #include "collector/imports/documents/json_text.h"
+#include "collector/model/building/kept_locks.h"
 #include "collector/model/operations.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
@@ -238,6 +239,7 @@ bool everybody_ended(const JobModel& job) {
 /// Derives from the rest what the capture does not say.
 void conclude(JobModel& job, std::optional<model::Progress> progress) {
   model::complete_groups(job);
+  model::name_heirs_of_locks(job);
   if (job.hosts.empty()) {
     std::set<std::string> hosts;
     for (const model::Observation& observation : job.observations) {

@@ -12,6 +12,7 @@
 
 #include "base/host_name.h"
 #include "collector/model/building/exceptions.h"
+#include "collector/model/building/kept_locks.h"
 #include "collector/model/building/unlike_variables.h"
 #include "collector/model/building/worker_groups.h"
 #include "collector/model/coverage.h"
@@ -344,6 +345,7 @@ JobModel build_model(const std::vector<Look>& looks) {
   for (Fact& fact : unlike_variables(newest.tree, job.observations.back().processes)) {
     job.facts.push_back(std::move(fact));
   }
+  name_heirs_of_locks(job);
   add_exceptions(job, newest);
   job.coverage = coverage_of(job, looks);
   if (other_groups) {
