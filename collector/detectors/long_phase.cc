@@ -28,9 +28,19 @@ bool works(const Standing& standing) {
          (standing.on_cpu || standing.moved || standing.activity == Activity::kSaving);
 }
 
+constexpr double kMoment = 1;  // second
+
+/// Some rank made a call a moment ago: a normal step of a job that continues.
+bool one_just_called(const graph::Examination& examination) {
+  const model::Observation* now = model::latest(examination.job);
+  const auto& calls = examination.job.collectives;
+  return now != nullptr && std::any_of(calls.begin(), calls.end(), [now](const auto& call) {
+           return call.time && *call.time <= now->time && now->time - *call.time < kMoment;
+         });
+}
+
 /// All waiting ranks reached their call a moment ago: a normal step.
 bool all_just_came(const graph::Examination& examination, const model::RankSet& waiting) {
-  constexpr double kMoment = 1;  // second
   const model::Observation* now = model::latest(examination.job);
   return now != nullptr && std::all_of(waiting.begin(), waiting.end(), [&](model::Rank rank) {
            const Standing* standing = examination.standing(rank);
@@ -183,7 +193,7 @@ Findings detect(const graph::Examination& examination) {
   // All others wait: otherwise this is a step of a running job.
   const bool all_told = waiting.size() + working.size() == examination.standings.size();
   if (waiting.empty() || working.empty() || !all_told || working.size() >= waiting.size() + 1 ||
-      all_just_came(examination, waiting)) {
+      all_just_came(examination, waiting) || one_just_called(examination)) {
     return {};
   }
   Finding finding;

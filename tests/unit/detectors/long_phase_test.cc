@@ -70,6 +70,20 @@ TEST(LongPhase, IsSilentWhenTheOthersHaveJustCome) {
   EXPECT_EQ(asked("long-phase", waited_since(20)).size(), 1U);
 }
 
+TEST(LongPhase, IsSilentWhileTheRankAtWorkMakesCalls) {
+  const auto with = [](double seconds) {
+    model::JobModel out = waited_since(20);
+    model::CollectiveCall own = out.collectives.front();
+    own.rank = 0;
+    own.group = "9";
+    own.time = model::latest(out)->time - seconds;
+    out.collectives.push_back(own);
+    return asked("long-phase", out);
+  };
+  EXPECT_TRUE(with(0.3).empty());
+  EXPECT_EQ(with(15).size(), 1U);
+}
+
 /// Only a log: the watchdog of `waited` ended its wait while a bar of `drew` moved.
 Findings of_log(model::Rank waited, std::optional<model::Rank> drew) {
   auto builder = job();
