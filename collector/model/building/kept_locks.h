@@ -6,7 +6,7 @@
 
 namespace ddpdoctor::model {
 
-/// A thread that has slept since an earlier look keeps the wait of that look. If the newest facts
+/// A thread that has slept since an earlier snapshot keeps its wait of then. If the newest facts
 /// show that the lock's taker has closed the file and a child has it open, the thread waits for the
 /// child.
 void name_heirs_of_locks(JobModel& job);
