@@ -30,13 +30,14 @@ class Board:
 def main():
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
-    board = Board(dist.distributed_c10d._get_default_store(), world if HEALTHY else world - 1)
+    board = Board(dist.distributed_c10d._get_default_store(), world)
     print("READY", flush=True)
     for step in range(10**9):
         if rank == 0:
             board.post(step)
-        if rank == 2 and step == 30:
-            time.sleep(1)
+        if step == 30 and not HEALTHY:  # from now on, the last reader is not waited for
+            board.readers -= 1
+            time.sleep(1 if rank == 2 else 0)
         board.take(step)
         if rank == 0:
             board.retire(step)
