@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kLimit{15000};
 constexpr std::chrono::milliseconds kTick{20};
 
 /// "curl: (22) The requested URL returned error: 401", or its exit status.
-std::string reason(int wait_status, int errors) {
+std::string said_by_curl(int wait_status, int errors) {
   constexpr std::size_t kMost = 4096;
   std::string text(kMost, '\0');
   const ssize_t got = ::read(errors, text.data(), text.size());
@@ -52,7 +52,7 @@ base::Result<void> run_curl(std::string_view option, const std::vector<std::stri
   }
   if (!status || nodes::status_of(*status) != 0) {
     return base::failure(fmt::format("{}: the message was not taken ({})", option,
-                                     status ? reason(*status, curl->errors()) : "no answer"));
+                                     status ? said_by_curl(*status, curl->errors()) : "no answer"));
   }
   return {};
 }

@@ -46,3 +46,17 @@ def test_a_name_of_a_header_that_a_file_of_the_folder_includes_is_taken():
 def test_templates_are_defined_once_too():
     both = "template <class T>\nbool is_one_of(T one) {\n}"
     assert repeated(both, both) == ["is_one_of"]
+
+
+def test_a_function_may_not_hide_one_of_a_header_that_another_file_calls():
+    header = "namespace ddpdoctor::graph {\n\nstd::string named(pid_t pid);\nstd::string told(const Job& job);\n\n}  // namespace ddpdoctor::graph\n"
+    user = '#include "graph/words.h"\n' + unit("int shown(pid_t pid, const Job& job) {\n  return named(pid).size() + told(job).size();\n}")
+    other = unit("int named(const Job& job) {\n}\n\nint told(int rank) {\n}")
+    found = unity_names.repeated({"graph/a.cc": user, "graph/b.cc": other}, {"graph/words.h": header})
+    assert [(path, name, first) for path, _, name, first in found] == [("graph/b.cc", "named", "graph/words.h")]  # `told` is found by its argument
+    caller = user.replace("ddpdoctor::graph", "ddpdoctor::graph::other")
+    assert list(unity_names.repeated({"graph/a.cc": caller, "graph/b.cc": other}, {"graph/words.h": header})) == []
+
+
+def test_a_type_is_the_same_with_and_without_its_namespace():
+    assert repeated("bool asked(const model::Job& job) {\n}", "bool asked(const Job& job) {\n}") == ["asked"]

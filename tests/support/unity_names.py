@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names that a file of C++ defines for itself, read from the house's layout: what is in a namespace is not indented. A unity build
 (cmake/unity.cmake) compiles the files of a folder together, so such a name may occur once in a folder, and not in a header that a file of the
-folder includes; an alias may be repeated."""
+folder includes; an alias may be repeated. Neither may it hide a name of such a header (one of its namespace or of one around it) that another
+file of the folder calls with arguments of no type of ours: the lookup ends at the inner one, whatever its parameters are."""
 import collections
 import re
 
@@ -9,6 +10,7 @@ NAMESPACE = re.compile(r"(?:inline )?namespace ?([\w:]*) ?\{$")
 TYPE = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)\b[^;]*$")
 FUNCTION = re.compile(r"[^=({;]*?[\s&*](\w+)\((.*)")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+CALLED = re.compile(r"(?<![\w.>:~])(\w+)\(")
 VARIABLE = re.compile(r"(?:static |constexpr |const |constinit |inline )[^=({;]*?(\w+)(?:\[\w*\])* ?[={;]")
 
 
@@ -25,8 +27,8 @@ def parameters(text):
         else:
             one += letter
     types.append(one)
-    bare = (re.sub(r"(?<=[\s&*>])\w+$", "", re.sub(r"\s*=.*", "", " ".join(one.split()))).strip() for one in types)
-    return tuple("std::string_view" if one == "const std::string&" else one for one in bare)  # a literal fits both
+    bare = (re.sub(r"(?<=[\s&*>])\w+$", "", re.sub(r"\s*=.*|\b\w+::", "", " ".join(one.split()))).strip() for one in types)
+    return tuple("string_view" if one == "const string&" else one for one in bare)  # a literal fits both
 
 
 def names(text):
@@ -63,12 +65,25 @@ def included(path, texts, known):
     return known[path]
 
 
+def hidden(space, name, exported):
+    """Whether a header's functions have the name in this namespace or around it, and arguments do not find one (of our types: capitals)."""
+    parts = space.split("::")
+    outer = ("::".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return any(not any(letter.isupper() for one in signature for letter in one) for each in outer for signature in exported[each, name])
+
+
 def repeated(files, headers=None):
     """files, headers: {path: text}. Yields (path, line, name, path of the first definition)."""
-    headers, known, of_folder = headers or {}, {}, collections.defaultdict(set)
-    for path in files:
+    headers, known, of_folder, calls = headers or {}, {}, collections.defaultdict(set), collections.defaultdict(dict)
+    for path, text in files.items():
         of_folder[path.rpartition("/")[0]] |= included(path, {**headers, **files}, known)
-    exported = {path: {("::".join(spaces), name, signature) for spaces, name, signature, _ in names(text) if "" not in spaces} for path, text in headers.items()}
+        for space in {space for space, *_ in own_names(text)}:
+            calls[path.rpartition("/")[0], space][path] = set(CALLED.findall(text))
+    exported = collections.defaultdict(lambda: collections.defaultdict(set))  # header -> (namespace, name) -> signatures
+    for path, text in headers.items():
+        for spaces, name, signature, _ in names(text):
+            if "" not in spaces:
+                exported[path]["::".join(spaces), name].add(signature)
     seen = collections.defaultdict(dict)
     for path, text in sorted(files.items()):
         folder = path.rpartition("/")[0]
@@ -77,5 +92,6 @@ def repeated(files, headers=None):
             if first != path:
                 yield path, line, name, first
             for header in sorted(of_folder[folder]):
-                if (space, name, signature) in exported[header]:
+                if signature in exported[header][space, name] or hidden(space, name, exported[header]) and any(
+                        name in called and other != path and header in known[other] for other, called in calls[folder, space].items()):
                     yield path, line, name, header

@@ -20,7 +20,7 @@ bool is_native_frame(const model::Frame& frame) {
   return frame.language == model::Language::kNative;
 }
 
-bool runs_python(const model::Thread& thread) {
+bool runs_python_code(const model::Thread& thread) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), model::is_interpreter_code);
 }
 
@@ -72,7 +72,7 @@ bool is_blocking_builtin(const model::Frame& frame) {
 }
 
 /// The library of the innermost frame that is not libc's; empty if it is not known.
-std::string_view library_of(const model::Thread& thread) {
+std::string_view waiting_library(const model::Thread& thread) {
   const auto inner =
       std::find_if(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
         return !is_native_frame(frame) ||
@@ -161,7 +161,7 @@ bool has_released_gil(const model::Thread& thread) {
 }
 
 const model::Thread* callback_behind(const model::Process& process, const model::Thread& holder) {
-  const std::string_view library = library_of(holder);
+  const std::string_view library = waiting_library(holder);
   if (library.find(".so") == library.npos || !lets_others_run(holder)) {
     return nullptr;
   }
@@ -182,7 +182,7 @@ std::optional<OwnGil> own_gil(const model::Process& process) {
     const bool again =
         waits_for_gil(thread) && evaluates(thread) && reenters_python(thread) != nullptr;
     out.thread = again && out.thread == nullptr ? &thread : out.thread;
-    if (!waits_for_gil(thread) && (runs_python(thread) || !sleeps_in_kernel(thread))) {
+    if (!waits_for_gil(thread) && (runs_python_code(thread) || !sleeps_in_kernel(thread))) {
       return std::nullopt;
     }
     out.joiner = joins_a_thread(thread) ? &thread : out.joiner;
@@ -210,7 +210,7 @@ std::optional<PoolBehindGil> pool_behind_gil(const model::Process& process) {
     if (waits_for_gil(thread)) {
       const model::NativePool* pool = pool_in(thread);
       out.pool = pool == nullptr ? out.pool : pool->name;
-    } else if (runs_python(thread) && !waits_in_lock_of_python(thread)) {
+    } else if (runs_python_code(thread) && !waits_in_lock_of_python(thread)) {
       may_hold.push_back(&thread);
     }
   }
@@ -260,7 +260,7 @@ const model::Thread* holder_by_elimination(const model::Process& process) {
       wanted = true;
       continue;
     }
-    if (!runs_python(thread) || waits_in_lock_of_python(thread)) {
+    if (!runs_python_code(thread) || waits_in_lock_of_python(thread)) {
       continue;
     }
     if (has_released_gil(thread)) {

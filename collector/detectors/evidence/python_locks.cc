@@ -97,8 +97,8 @@ std::vector<Named> all_named(const model::JobModel& job, const Facts& all,
   return out;
 }
 
-Named named(const model::JobModel& job, const Facts& all, const model::Thread& thread,
-            const model::Frame& frame, const std::string& lock) {
+Named lock_named(const model::JobModel& job, const Facts& all, const model::Thread& thread,
+                 const model::Frame& frame, const std::string& lock) {
   return all_named(job, all, thread, frame, lock).front();
 }
 
@@ -109,7 +109,7 @@ std::set<std::string> entered(const model::JobModel& job, const Facts& all,
   std::set<std::string> out;
   const model::Frame* const at = innermost_python(thread);
   const std::string waits_for =
-      wanted.empty() ? std::string() : named(job, all, thread, *at, std::string(wanted)).name;
+      wanted.empty() ? std::string() : lock_named(job, all, thread, *at, std::string(wanted)).name;
   const auto add = [&](const model::Frame& frame, const std::string& spelt) {
     for (const Named& lock : all_named(job, all, thread, frame, spelt)) {
       if (!lock.is_of_another(thread) && (&frame != at || lock.name != waits_for)) {
@@ -162,7 +162,7 @@ std::string spelling_of_wanted(const model::JobModel& job, const Facts& all,
     if (takes.size() == 1) {
       break;
     }
-    const Named lock = named(job, all, thread, *at, spelt);
+    const Named lock = lock_named(job, all, thread, *at, spelt);
     if (lock.owner ? *lock.owner != thread.tid : others_may_have(job, all, thread, lock.name)) {
       return spelt;
     }
@@ -177,7 +177,7 @@ std::optional<std::string> lock_wanted_by(const model::JobModel& job, const mode
   const std::string spelt = spelling_of_wanted(job, all, thread);
   return spelt.empty()
              ? std::nullopt
-             : std::optional(named(job, all, thread, *innermost_python(thread), spelt).name);
+             : std::optional(lock_named(job, all, thread, *innermost_python(thread), spelt).name);
 }
 
 std::set<std::string> locks_held_by(const model::JobModel& job, const model::Thread& thread) {

@@ -252,7 +252,7 @@ std::optional<Finding> singletons(const model::JobModel& job, std::string_view k
   finding.kind = kind;
   finding.confidence = Confidence::kLikely;
   finding.summary =
-      fmt::format("{} started alone, each as rank 0 of 1, instead of one world{}",
+      fmt::format("{} started alone, each as rank 0 {}, instead of one world{}",
                   count > 1 ? fmt::format("{} processes{}", count,
                                           launcher.empty() ? std::string() : " of " + launcher)
                             : std::string("the processes"),

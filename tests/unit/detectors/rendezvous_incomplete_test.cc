@@ -328,34 +328,45 @@ TEST(RendezvousIncomplete, SaysThatAllNodesWaitBecauseTheirIdsDiffer) {
   EXPECT_TRUE(both("exp-17", "exp-17").empty());
 }
 
-TEST(RendezvousIncomplete, ProcessesOfOneCommandThatAreEachAloneAreNoWorld) {
+TEST(RendezvousIncomplete, ProcessesOfOneCommandThatEachHaveWorldSize1AreNotOneJob) {
   const std::string alone = "Hello from proc 0 of 1\n";
-  const auto says = [](const std::string& log) { return asked(kKind, job().log({}, log).build()); };
-  ASSERT_EQ(says("+ srun -n 2 ./hello\n" + alone + alone).size(), 1u);
-  EXPECT_EQ(says("$ mpirun -np 2 ./hello\nRank: 0, size: 1\nRank: 0, size: 1\n").size(), 1u);
-  EXPECT_EQ(says("No PMIx server was reachable, but a PMI1/2 was detected.\n").size(), 1u);
+  ASSERT_EQ(asked_of_log(kKind, "+ srun -n 2 ./hello\n" + alone + alone).size(), 1u);
+  EXPECT_EQ(
+      asked_of_log(kKind, "$ mpirun -np 2 ./hello\nRank: 0, size: 1\nRank: 0, size: 1\n").size(),
+      1u);
+  EXPECT_EQ(
+      asked_of_log(kKind, "No PMIx server was reachable, but a PMI1/2 was detected.\n").size(), 1u);
   const std::string intel =
       "MPI startup(): PMI server not found. Please set I_MPI_PMI_LIBRARY variable if it is not a "
       "singleton case.\n";
-  EXPECT_EQ(says(intel + intel).size(), 1u);
+  EXPECT_EQ(asked_of_log(kKind, intel + intel).size(), 1u);
   for (const std::string& healthy :
        {intel + alone, alone + alone, "+ srun -n 1 ./hello\n" + alone + alone,
         std::string("+ srun -n 2 ./hello\nHello from proc 0 of 2\nHello from proc 1 of 2\n"),
         std::string("+ srun -n 2 ./hello\nepoch 0 of 1\nepoch 0 of 1\n")}) {
-    EXPECT_TRUE(says(healthy).empty()) << healthy;
+    EXPECT_TRUE(asked_of_log(kKind, healthy).empty()) << healthy;
   }
 }
 
 TEST(RendezvousIncomplete, NcclTestsWithoutMpiHaveARank0InEachProcess) {
-  const auto says = [](const std::string& log) { return asked(kKind, job().log({}, log).build()); };
   const std::string first = "#  Rank  0 Group  0 Pid  71 on n1 device  0 [0x18] NVIDIA H100\n";
   const std::string other = "#  Rank  0 Group  0 Pid  72 on n1 device  0 [0x18] NVIDIA H100\n";
   const std::string next = "#  Rank  1 Group  0 Pid  72 on n1 device  1 [0x2a] NVIDIA H100\n";
   const std::string command = "$ mpirun -np 2 ./build/all_reduce_perf -g 1\n";
-  ASSERT_EQ(says(command + first + other).size(), 1u);
-  EXPECT_NE(says(command + first + other)[0].fix.find("MPI=1"), std::string::npos);
-  EXPECT_TRUE(says(command + first + next).empty());
-  EXPECT_TRUE(says(command + first + next + command + other + next).empty()) << "two runs";
+  ASSERT_EQ(asked_of_log(kKind, command + first + other).size(), 1u);
+  EXPECT_NE(asked_of_log(kKind, command + first + other)[0].fix.find("MPI=1"), std::string::npos);
+  EXPECT_TRUE(asked_of_log(kKind, command + first + next).empty());
+  EXPECT_TRUE(asked_of_log(kKind, command + first + next + command + other + next).empty())
+      << "two runs";
+}
+
+TEST(RendezvousIncomplete, TheReasonOfProcessesThatStartedAloneIsInTheFirstLine) {
+  const std::string alone = "No PMIx server was reachable, but a PMI1/2 was detected.\n";
+  const std::vector<Finding> found = asked_of_log(kKind, alone);
+  ASSERT_EQ(found.size(), 1u);
+  const std::size_t before = found[0].summary.find("each as rank 0 of 1, instead of one world: ");
+  ASSERT_NE(before, std::string::npos) << found[0].summary;
+  EXPECT_NE(found[0].summary.find("PMI", before), std::string::npos) << found[0].summary;
 }
 
 }  // namespace ddpdoctor::detectors
