@@ -111,7 +111,7 @@ void sort_file(const std::string& path, bool from_folder, Sorted& out) {
     out.failures.push_back(head.error());
     return;
   }
-  head = imports::from_utf16(*head).value_or(*head);
+  head = imports::from_utf16(*head).value_or(*head);  // read_head() decodes it only with a mark
   if (from_folder && is_own_rendering(*head, path)) {
     return;
   }

@@ -186,10 +186,10 @@ Findings detect(const graph::Examination& examination) {
     }
   }
   if (suspects.empty()) {
-    Findings told = findings_from_text(examination, kKind);
-    if (!sightings(examination.job, "fork-after-openmp").empty()) {
-      told.clear();  // numba ended them and says why
-    }
+    // If numba ended the workers, fork-after-openmp reports why.
+    Findings told = sightings(examination.job, "fork-after-openmp").empty()
+                        ? findings_from_text(examination, kKind)
+                        : Findings();
     join_reports(told);
     const auto all = told.empty() ? std::vector<Traceback>{} : tracebacks(examination.job);
     const auto erased =

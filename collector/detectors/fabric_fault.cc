@@ -148,7 +148,8 @@ bool copies_between_gpus(const model::JobModel& job) {
 }
 
 std::string what_happened(const model::JobModel& job, const model::Fact& fact,
-                          const std::vector<const model::Fact*>& transfers) {
+                          const std::vector<const model::Fact*>& transfers,
+                          const std::optional<TwoEnds>& ends) {
   const std::string device = device_text(fact);
   switch (sort_of(fact)) {
     case Sort::kPort:
@@ -167,7 +168,6 @@ std::string what_happened(const model::JobModel& job, const model::Fact& fact,
   }
   const std::string peer = fact.text("peer") ? address(*fact.text("peer")) : std::string();
   const auto status = fact.number("status");
-  const auto ends = both_ends(job, transfers);
   const std::string common = !ends && transfers.size() > 1 ? common_end(transfers) : std::string();
   const std::string whose = ends           ? "between " + ends->text()
                             : peer.empty() ? "of " + device
@@ -330,7 +330,8 @@ Findings detect(const graph::Examination& examination) {
   const model::Fact& worst = *events.front();
   finding.confidence = confidence_in(examination, worst, sources);
   finding.waiting = finding.waiting.united(waiting_ranks(examination));
-  finding.summary = what_happened(examination.job, worst, transfers);
+  const auto ends = both_ends(examination.job, transfers);
+  finding.summary = what_happened(examination.job, worst, transfers, ends);
   if (sort_of(worst) > Sort::kTransfer && !transfers.empty() && transfers.front()->text("peer")) {
     finding.summary += "; transfers with " + address(*transfers.front()->text("peer")) + " failed";
   }
@@ -338,10 +339,8 @@ Findings detect(const graph::Examination& examination) {
     finding.summary +=
         fmt::format("; {} {} waiting for data", said(finding.waiting), is_or_are(finding.waiting));
   }
-  const auto ends = sort_of(worst) == Sort::kTransfer && !is_local(worst)
-                        ? both_ends(examination.job, transfers)
-                        : std::nullopt;
-  finding.fix = ends ? ends->fix() : fix_for(worst);
+  const bool of_link = ends && sort_of(worst) == Sort::kTransfer && !is_local(worst);
+  finding.fix = of_link ? ends->fix() : fix_for(worst);
   add_details(transfers.empty() ? worst : *transfers.front(), finding);
   add_details(worst, finding);
   add_lines(events, finding);

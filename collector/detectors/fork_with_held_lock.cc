@@ -281,8 +281,8 @@ std::string where(const Suspect& suspect) {
   const model::Thread& thread = *suspect.thread;
   const std::string taker = lock_taker(thread);
   const model::Frame* python = asking_line(thread);
-  const bool outermost = taker.empty() || taker.starts_with("_enter_buffered_busy");
-  if ((outermost || thread.frames.front().language == model::Language::kPython) &&
+  const bool says_little = taker.empty() || taker.starts_with(kTakerOfBuffer);
+  if ((says_little || thread.frames.front().language == model::Language::kPython) &&
       python != nullptr) {
     return place(model::call_site(*python));
   }

@@ -185,13 +185,12 @@ Suspect side_of(const graph::Examination& examination, const model::Process& pro
 
 /// Each of two threads has what the other one wants: the GIL, and a native mutex.
 std::optional<Finding> inverted(const graph::Examination& examination,
-                                const model::Process& process) {
-  const auto sure = stuck(examination);
-  const auto found = sure && alive(process) ? gil_inversion(process) : std::nullopt;
+                                const model::Process& process, Confidence sure) {
+  const auto found = gil_inversion(process);
   if (!found) {
     return std::nullopt;
   }
-  const Confidence confidence = found->told && found->owned ? Confidence::kCertain : *sure;
+  const Confidence confidence = found->told && found->owned ? Confidence::kCertain : sure;
   const std::string taker = function_said(*found->taker);
   const std::string inside =
       found->inside == nullptr ? std::string("a native call") : function_said(*found->inside);
@@ -222,15 +221,14 @@ std::optional<Finding> inverted(const graph::Examination& examination,
 
 /// The thread that has the GIL waits for a pool whose threads need the GIL.
 std::optional<Finding> waits_for_pool(const graph::Examination& examination,
-                                      const model::Process& process) {
-  const auto sure = stuck(examination);
-  const auto found = sure && alive(process) ? pool_behind_gil(process) : std::nullopt;
+                                      const model::Process& process, Confidence sure) {
+  const auto found = pool_behind_gil(process);
   if (!found) {
     return std::nullopt;
   }
   const model::Frame* python = model::innermost_python(*found->holder);
   Suspect holder = side_of(
-      examination, process, *found->holder, *sure,
+      examination, process, *found->holder, sure,
       fmt::format("waits here for threads of {}, with the GIL", found->pool),
       found->only
           ? fmt::format("waits for {}'s threads, and no other thread can have the GIL", found->pool)
@@ -270,10 +268,8 @@ std::string function_at(const model::Frame& frame) {
 
 /// A thread waits for the GIL above its own Python code, and no other thread runs Python.
 std::optional<Finding> waits_for_own_gil(const graph::Examination& examination,
-                                         const model::Process& process) {
-  const auto sure = stuck(examination);
-  const auto found = sure && alive(process) && !process.threads.empty() &&
-                             lists_native_threads(process) &&
+                                         const model::Process& process, Confidence sure) {
+  const auto found = !process.threads.empty() && lists_native_threads(process) &&
                              !forked_without_exec(examination.job, process)
                          ? own_gil(process)
                          : std::nullopt;
@@ -284,7 +280,7 @@ std::optional<Finding> waits_for_own_gil(const graph::Examination& examination,
       found->asker == nullptr ? std::string("native code") : function_at(*found->asker);
   const std::string process_name = process.rank ? said(model::RankSet{*process.rank})
                                                 : detectors::named(process.pid, "a process");
-  Suspect waiter = side_of(examination, process, *found->thread, *sure,
+  Suspect waiter = side_of(examination, process, *found->thread, sure,
                            "waits for the GIL here, called by its own Python code",
                            fmt::format("waits for the GIL in {}, and its outer frames run Python "
                                        "without releasing it",
@@ -294,7 +290,7 @@ std::optional<Finding> waits_for_own_gil(const graph::Examination& examination,
   }
   std::vector<Suspect> all = {waiter};
   if (found->joiner != nullptr) {
-    all.push_back(side_of(examination, process, *found->joiner, *sure, "waits here for a thread",
+    all.push_back(side_of(examination, process, *found->joiner, sure, "waits here for a thread",
                           "waits for the end of a thread"));
   }
   Finding finding = accuse(examination, kKind, all);
@@ -311,23 +307,27 @@ std::optional<Finding> waits_for_own_gil(const graph::Examination& examination,
   return finding;
 }
 
+/// The first cause in which both sides of the wait are known.
+std::optional<Finding> wait_of_two_sides(const graph::Examination& examination,
+                                         const model::Process& process, Confidence sure) {
+  for (auto* const cause : {waits_for_own_gil, waits_for_pool, inverted}) {
+    if (auto finding = cause(examination, process, sure)) {
+      return finding;
+    }
+  }
+  return std::nullopt;
+}
+
 Findings detect(const graph::Examination& examination) {
+  const auto sure = stuck(examination);
   std::vector<Suspect> suspects;
   Findings findings;
   for (const model::Process* process : processes(examination.job)) {
-    if (auto finding = waits_for_own_gil(examination, *process)) {
+    auto finding =
+        sure && alive(*process) ? wait_of_two_sides(examination, *process, *sure) : std::nullopt;
+    if (finding) {
       findings.push_back(std::move(*finding));
-      continue;
-    }
-    if (auto finding = waits_for_pool(examination, *process)) {
-      findings.push_back(std::move(*finding));
-      continue;
-    }
-    if (auto finding = inverted(examination, *process)) {
-      findings.push_back(std::move(*finding));
-      continue;
-    }
-    if (auto suspect = sleeps_with_gil(examination, *process)) {
+    } else if (auto suspect = sleeps_with_gil(examination, *process)) {
       suspects.push_back(std::move(*suspect));
     }
   }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
@@ -92,9 +91,7 @@ std::string all_at_line(const model::Process& process, const model::Thread& wait
   if (there.size() < 2 || there.front() <= 0) {
     return {};
   }
-  const pid_t last = there.back();
-  there.pop_back();
-  return fmt::format("threads {} and {}", fmt::join(there, ", "), last);
+  return "threads " + pids_said(there);
 }
 
 /// "html2text" of `import html2text` and `from html2text import convert`; empty if unknown.

@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/evidence/work_in_log.h"
 #include "collector/detectors/paths/source_path.h"
+#include "collector/graph/history.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::long_phase {
@@ -168,10 +169,9 @@ Path python_path(const Standing& standing) {
   return out;
 }
 
-/// Both sides are at one line of the user: where they part in a library.
+/// Both sides are at one line of the user: adds where they diverge in a library.
 void tell_fork_in_library(const Standing& works, const Standing& waits, Finding& finding) {
-  const bool one_line = works.user.known() && works.user.file == waits.user.file &&
-                        works.user.line == waits.user.line;
+  const bool one_line = works.user.known() && graph::same_line(works.user, waits.user);
   const auto fork = one_line ? fork_of(python_path(works), python_path(waits)) : std::nullopt;
   if (fork) {
     finding.locations.push_back(

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "base/folders.h"
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
@@ -43,8 +42,7 @@ bool waits_for_lock_file(const model::JobModel& job, const model::Thread& thread
     return true;
   }
   for (const model::Frame& frame : thread.frames) {
-    if (frame.language == model::Language::kPython && is_lock_library(frame.file) &&
-        !frame.file.ends_with("file_baton.py")) {
+    if (frame.language == model::Language::kPython && is_of_filelock(frame.file)) {
       return true;
     }
   }
@@ -122,7 +120,7 @@ bool may_be_held_elsewhere(const model::Fact& fact) {
 
 /// No process of the job can be working under the lock: every rank polls for it or waits for ranks
 /// that do.
-bool nobody_works(const graph::Examination& examination) {
+bool all_ranks_wait(const graph::Examination& examination) {
   return std::all_of(
       examination.standings.begin(), examination.standings.end(),
       [&examination](const graph::Standing& standing) {
@@ -147,8 +145,8 @@ void add_value(const Waiter& waiter, std::vector<Evidence>& evidence) {
   }
 }
 
-std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
-                                       const model::Process& process) {
+std::optional<Waiter> waits_for_leftover(const graph::Examination& examination,
+                                         const model::Process& process) {
   const model::Thread* const waiting = lock_waiter(examination.job, process);
   const auto still = stuck(examination);
   if (!alive(process) || waiting == nullptr || !still) {
@@ -177,8 +175,9 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
                        : ownerless && old && still == Confidence::kLikely ? Confidence::kCertain
                        : ownerless || old                                 ? *still
                                                                           : Confidence::kPossible;
-  // The baton has no owner field: the wait alone is as good as a file without a holder.
-  if (fact == nullptr && (waits_for_baton(*waiting) || nobody_works(examination))) {
+  // A baton names no owner; and if all ranks wait, none of them works under the lock. Then the wait
+  // alone counts as much as a file without an owner.
+  if (fact == nullptr && (waits_for_baton(*waiting) || all_ranks_wait(examination))) {
     suspect.confidence = *still;
   }
   suspect.note = fmt::format(
@@ -244,7 +243,7 @@ Findings detect(const graph::Examination& examination) {
   std::map<std::string, std::vector<Evidence>> values_at;
   std::map<std::string, bool> in_batons;
   for (const model::Process* process : processes(examination.job)) {
-    if (auto waiter = waits_for_nobody(examination, *process)) {
+    if (auto waiter = waits_for_leftover(examination, *process)) {
       add_value(*waiter, values_at[place(waiter->suspect.place)]);
       in_batons[place(waiter->suspect.place)] = waits_for_baton(*waiter->suspect.thread);
       if (waiter->path) {

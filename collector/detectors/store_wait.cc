@@ -129,7 +129,7 @@ std::optional<Finding> came_too_late(const graph::Examination& examination, cons
   const std::string written = as_written(examination.job, key, *first);
   Finding finding;
   finding.kind = kKind;
-  // Two facts: the wait for this key, and nobody is left who could set it.
+  // Two facts: these ranks wait for the key, and no other rank can still set it.
   finding.confidence = sure == Confidence::kLikely ? Confidence::kCertain : sure;
   finding.waiting = waiting_ranks(examination).united(waiters);
   finding.summary = fmt::format(
@@ -285,7 +285,8 @@ Findings detect(const graph::Examination& examination) {
     if (may_set_it_yet(examination, waiters, setters)) {
       continue;
     }
-    if (auto late = came_too_late(examination, key, waiters, *sure); late && setters.empty()) {
+    if (auto late =
+            setters.empty() ? came_too_late(examination, key, waiters, *sure) : std::nullopt) {
       findings.push_back(std::move(*late));
       continue;
     }

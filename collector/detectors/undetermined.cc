@@ -339,11 +339,11 @@ Findings detect(const graph::Examination& examination) {
       return told;
     }
     told = each_waits_for_its_own(examination);
-    std::optional<Finding> stands;
-    for (auto* const look : {told_gil_holder, where_dumped, where_interrupted}) {
-      stands = told.empty() && !stands ? look(examination) : std::move(stands);
+    std::optional<Finding> shown;
+    for (auto* const find_place : {told_gil_holder, where_dumped, where_interrupted}) {
+      shown = told.empty() && !shown ? find_place(examination) : std::move(shown);
     }
-    return stands ? Findings{*std::move(stands)} : told;
+    return shown ? Findings{*std::move(shown)} : told;
   }
   Finding finding;
   finding.kind = "undetermined";

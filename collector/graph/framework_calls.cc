@@ -20,7 +20,7 @@ bool contains_part(string_view text, string_view part) {
 /// How the functions of a file are named after operations.
 enum class Names {
   kExact,   // "all_reduce", "_all_reduce"
-  kInside,  // "tp_allgather", "mpi_recv_object": also the group before it and the kind of data
+  kInside,  // "tp_allgather", "mpi_recv_object": with the group before it or the data behind it
 };
 
 /// A framework function that makes a collective, with a part of its file name. Empty function: all
@@ -154,18 +154,18 @@ const Operation* operation_in(const WrapperRow& row, const stacks::Frame& frame)
                                     : operation_inside(bare_name(frame));
 }
 
-/// The rows for a function of a framework; nothing else is one of its wrappers.
-struct Wraps {
-  bool any = false;
+/// What kWrappers says of a function.
+struct WrapperFunction {
+  bool listed = false;  // with an operation or as a helper in the file of a wrapper
   const Operation* operation = nullptr;
 };
 
-Wraps wraps(const stacks::Frame& frame) {
-  Wraps out;
+WrapperFunction wrapper_function(const stacks::Frame& frame) {
+  WrapperFunction out;
   for (const WrapperRow& row : kWrappers) {
     if (out.operation == nullptr && contains_part(frame.file, row.file) &&
         (row.function.empty() || plain_name(frame.function) == row.function)) {
-      out.any = true;
+      out.listed = true;
       out.operation = operation_in(row, frame);
     }
   }
@@ -180,8 +180,8 @@ WrappedCall wrapped_call(std::span<const stacks::Frame> frames) {
     if (frame.language != stacks::Language::kPython) {
       continue;
     }
-    const Wraps one = wraps(frame);
-    if (out.operation.empty() ? !one.any && !model::is_torch_file(frame.file)
+    const WrapperFunction one = wrapper_function(frame);
+    if (out.operation.empty() ? !one.listed && !model::is_torch_file(frame.file)
                               : one.operation == nullptr) {
       break;
     }

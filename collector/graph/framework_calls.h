@@ -21,8 +21,8 @@ struct WrappedCall {
 /// MPI or NCCL (torch frames may be below it).
 WrappedCall wrapped_call(std::span<const stacks::Frame> frames);
 
-/// The user's frames, or those of a framework that take their place, without its wrapper of the
-/// call if other frames are left. The wrapper may be nullptr.
+/// The user's frames, or the framework's if there are none; those up to the wrapper are left out
+/// unless they are all. `wrapper`: WrappedCall::called, may be nullptr.
 std::vector<const stacks::Frame*> callers_of_wrapper(const model::Thread& thread,
                                                      const stacks::Frame* wrapper);
 

@@ -19,6 +19,7 @@ struct OperationKind {
   bool makes_communicator = false;  // also the end of one
 };
 
+/// The properties of an operation by its name.
 OperationKind kind_of(std::string_view operation);
 
 }  // namespace ddpdoctor::model

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ddpdoctor recorded of projects of several files by writers who had not read its sources, over NCCL on one H200 (torch 2.11.0, NCCL 2.28.9,
-2026-11-27). projects/expected.json has what the writer expected before the first run: kinds, ranks ([] = nobody is to blame) and lines, of which one
-must be named. {} = the project without its mistake: nothing may be likely. Paths of that machine were replaced by others."""
+"""Recordings of projects of several files over NCCL on one H200 (torch 2.11.0, NCCL 2.28.9, 2026-11-27). Their writers had not read the sources of
+ddpdoctor. Before the first run, each writer put the answer into projects/expected.json: the kinds, the ranks ([] = no rank is to blame) and the lines
+that are right; the first finding must have one of each. {} = the project without its mistake: no finding may be more than possible. The paths of the
+machine were replaced."""
 import json
 import os
 import subprocess
@@ -25,7 +26,7 @@ def test_every_recording_has_an_expectation():
 
 @pytest.mark.skipif("DDPDOCTOR" not in os.environ, reason="DDPDOCTOR names no ddpdoctor to ask")
 @pytest.mark.parametrize("name", [name for name, wanted in EXPECTED.items() if wanted])
-def test_names_the_cause(name, tmp_path):
+def test_names_the_cause_and_the_line(name, tmp_path):
     wanted, first = EXPECTED[name], findings_of(name, tmp_path / "report.json")[0]
     assert first["kind"] in wanted["kinds"], first["summary"]
     assert first["culprits"] in wanted["culprits"], first["summary"]
@@ -35,6 +36,6 @@ def test_names_the_cause(name, tmp_path):
 
 @pytest.mark.skipif("DDPDOCTOR" not in os.environ, reason="DDPDOCTOR names no ddpdoctor to ask")
 @pytest.mark.parametrize("name", [name for name, wanted in EXPECTED.items() if not wanted])
-def test_accuses_nobody_in_a_healthy_project(name, tmp_path):
+def test_accuses_no_rank_in_a_healthy_project(name, tmp_path):
     loud = [one["summary"] for one in findings_of(name, tmp_path / "report.json") if one["confidence"] != "possible"]
     assert not loud

@@ -183,7 +183,7 @@ def test_a_collector_that_people_start_takes_over(folder):
         collector = job.collector("--report-dir", "mine")
         late = threading.Timer(120, collector.kill)
         late.start()
-        time.sleep(5)  # it hears every node once in a second
+        time.sleep(5)  # the collector hears each node once a second
         job.cluster.nodes[2].unplug()
         job.cluster.nodes[2].end()
         said = collector.stdout.readline()

@@ -136,13 +136,19 @@ std::optional<ShownAddress> socket_port(std::string_view line) {
 }
 
 /// "=1", "': '1'", " 1".
-std::optional<int> id_after(std::string_view text) {
+std::optional<int> number_set_after(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of("'\"=: "), text.size());
   int number = 0;
   const auto [end, error] = std::from_chars(text.data() + begin, text.data() + text.size(), number);
   return error == std::errc() && begin > 0 && number >= 0 && number < model::kMaxWorldSize
              ? std::optional(number)
              : std::nullopt;
+}
+
+/// "node1:29500", "[fe80::1]:29500".
+std::string with_port(std::string_view host, std::string_view port) {
+  const bool bare = host.find(':') != host.npos && !host.starts_with('[');
+  return bare ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
 /// "--rdzv_endpoint=10.0.0.1", "rdzv_endpoint    : node1:29400": also without a port.
@@ -161,7 +167,7 @@ std::string endpoint_as_written(std::string_view line) {
                                     : rest.substr(0, 0);
   return host.empty() || host.starts_with("None") ? std::string()
          : port.empty()                           ? std::string(host)
-                                                  : fmt::format("{}:{}", host, port);
+                                                  : with_port(host, port);
 }
 
 /// "(10.0.0.1, 29501)" of torch's messages about a store: "of (…", "to (…", "on (…".
@@ -175,10 +181,7 @@ std::string address_in_parentheses(std::string_view line) {
   const std::string_view port = port_at(line.substr(comma + 2));
   const bool plain =
       !host.empty() && host.size() <= kLongestHostName && host.find(' ') == host.npos;
-  const bool v6 = host.find(':') != host.npos && !host.starts_with('[');
-  return !plain || port.empty() ? std::string()
-         : v6                   ? fmt::format("[{}]:{}", host, port)
-                                : fmt::format("{}:{}", host, port);
+  return !plain || port.empty() ? std::string() : with_port(host, port);
 }
 
 }  // namespace
@@ -201,8 +204,7 @@ std::string store_address(std::string_view line) {
           close == rest.npos ? std::string_view() : port_at(rest.substr(close + 2));
       const std::string_view host = rest.substr(2, close == rest.npos ? 0 : close - 2);
       if (!port.empty() && !host.empty() && host.size() <= kLongestHostName) {
-        return host.find(':') == host.npos ? fmt::format("{}:{}", host, port)
-                                           : fmt::format("[{}]:{}", host, port);
+        return with_port(host, port);
       }
     }
   }
@@ -225,14 +227,8 @@ int number_of_nodes(std::string_view line) {
   int most = 0;
   for (const std::string_view word : kWords) {
     const std::size_t at = line.find(word);
-    std::string_view rest = line.substr(at == line.npos ? line.size() : at + word.size());
-    const std::size_t begin = std::min(rest.find_first_not_of("'\"=: "), rest.size());
-    rest.remove_prefix(begin);
-    int number = 0;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    if (error == std::errc() && begin > 0 && number < model::kMaxWorldSize) {
-      most = std::max(most, number);
-    }
+    const std::size_t end = at == line.npos ? line.size() : at + word.size();
+    most = std::max(most, number_set_after(line.substr(end)).value_or(0));
   }
   return most;
 }
@@ -241,8 +237,9 @@ std::optional<int> number_of_node(std::string_view line) {
   const std::string lower = folded(line.substr(0, kLongestSearched));
   for (const std::string_view word : {"node_rank", "machine_rank"}) {
     const std::size_t at = lower.find(word);
-    const auto node = at == lower.npos ? std::nullopt
-                                       : id_after(std::string_view(lower).substr(at + word.size()));
+    const auto node = at == lower.npos
+                          ? std::nullopt
+                          : number_set_after(std::string_view(lower).substr(at + word.size()));
     if (node) {
       return node;
     }
@@ -255,7 +252,7 @@ std::optional<model::Rank> rank_variable(std::string_view line) {
   for (std::size_t at = lower.find("rank"); at != lower.npos; at = lower.find("rank", at + 1)) {
     const auto rank = at > 0 && of_word(lower[at - 1])
                           ? std::nullopt
-                          : id_after(std::string_view(lower).substr(at + 4));
+                          : number_set_after(std::string_view(lower).substr(at + 4));
     if (rank) {
       return rank;
     }

@@ -2,6 +2,7 @@
 #include "collector/detectors/evidence/context_term.h"
 
 #include <algorithm>
+#include <csignal>
 #include <vector>
 
 #include <fmt/format.h>
@@ -23,32 +24,31 @@ bool waits_in_term(const model::Thread& thread) {
   return python != nullptr && python->function == "term" && python->file.ends_with(kContextFile);
 }
 
-bool is_destroyed(const model::Thread& thread) {
+bool is_in_destructor(const model::Thread& thread) {
   return python_frame_in(thread, kContextFile, {"__del__"}) != nullptr;
 }
 
-/// A person or a time limit ended it with SIGABRT, which shows its stacks.
-bool may_be_asked(const model::Process& process) {
-  constexpr int kAborted = 6;
-  return alive(process) || (process.exit && process.exit->signal == kAborted);
+/// A person or a time limit ends a hung process with SIGABRT to get its stacks.
+bool is_alive_or_aborted(const model::Process& process) {
+  return alive(process) || (process.exit && process.exit->signal == SIGABRT);
 }
 
-std::optional<Suspect> terminates(const graph::Examination& examination,
-                                  const model::Process& process, Confidence still) {
+std::optional<Suspect> waiting_in_term(const graph::Examination& examination,
+                                       const model::Process& process, Confidence still) {
   const auto found = std::find_if(
       process.threads.begin(), process.threads.end(),
       [](const model::Thread& thread) { return thread.state != 'R' && waits_in_term(thread); });
-  if (!may_be_asked(process) || found == process.threads.end()) {
+  if (!is_alive_or_aborted(process) || found == process.threads.end()) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, process, &*found);
   suspect.confidence = still;
-  suspect.note = is_destroyed(*found) ? "the destructor of a zmq.Context runs here and waits"
-                                      : "the wait for the end of a zmq.Context";
+  suspect.note = is_in_destructor(*found) ? "the destructor of a zmq.Context runs here and waits"
+                                          : "the wait for the end of a zmq.Context";
   suspect.evidence = fmt::format(
       "{} of {} is in Context.term(){}, which waits until each socket of that context is closed",
       full_thread_name(*found), named(process.pid, "a process"),
-      is_destroyed(*found) ? ", called by a destructor" : "");
+      is_in_destructor(*found) ? ", called by a destructor" : "");
   return suspect;
 }
 
@@ -56,10 +56,12 @@ std::optional<Suspect> terminates(const graph::Examination& examination,
 
 Findings context_terms(const graph::Examination& examination, std::string_view kind) {
   const auto still = stuck(examination);
+  if (!still) {
+    return {};
+  }
   std::vector<Suspect> suspects;
   for (const model::Process* process : processes(examination.job)) {
-    auto suspect = still ? terminates(examination, *process, *still) : std::nullopt;
-    if (suspect) {
+    if (auto suspect = waiting_in_term(examination, *process, *still)) {
       suspects.push_back(std::move(*suspect));
     }
   }

@@ -63,8 +63,8 @@ std::optional<Finding> engine_waits(const model::JobModel& job) {
       }
     }
   }
-  const bool silent = ends_in_start || (blocks > 0 && !output_goes_on(job));
-  if (method.empty() && !silent) {
+  const bool ends_waiting = ends_in_start || (blocks > 0 && !output_goes_on(job));
+  if (method.empty() && !ends_waiting) {
     return std::nullopt;
   }
   finding.kind = "undetermined";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,7 +37,7 @@ bool of_native_code(const model::Frame& frame) {
   return frame.language == model::Language::kNative;
 }
 
-bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
+bool is_among(std::string_view name, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -53,11 +54,11 @@ bool reads_a_file(const model::Thread& thread) {
   if (frames.empty() || !of_native_code(frames.front()) || thread.state == 'R') {
     return false;
   }
-  if (is_one_of(frames.front().function, kPread)) {
+  if (is_among(frames.front().function, kPread)) {
     return true;
   }
   const auto python = std::find_if_not(frames.begin(), frames.end(), of_native_code);
-  return is_one_of(frames.front().function, kRead) &&
+  return is_among(frames.front().function, kRead) &&
          std::any_of(frames.begin(), python, [&](const model::Frame& frame) {
            return base::contains_any(frame.function, kOfFiles);
          });
@@ -73,7 +74,7 @@ bool reads_a_pipe(const model::Thread& thread) {
   });
 }
 
-bool waits_for_threads(const graph::Standing& main) {
+bool waits_for_readers(const graph::Standing& main) {
   using enum graph::Activity;
   return main.activity == kQueue || main.activity == kJoin || main.activity == kLock;
 }
@@ -103,7 +104,7 @@ std::vector<Readers> readers_in(const graph::Examination& examination,
     return {};
   }
   const graph::Standing standing = graph::standing_of(examination.job, process, *main);
-  if (!waits_for_threads(standing)) {
+  if (!waits_for_readers(standing)) {
     return {};
   }
   for (Readers& one : out) {

@@ -10,17 +10,12 @@
 #include <vector>
 
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/signs.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
-
-std::string_view local(const model::Frame& frame, std::string_view name) {
-  const auto found = std::find_if(frame.locals.begin(), frame.locals.end(),
-                                  [name](const auto& one) { return one.first == name; });
-  return found == frame.locals.end() ? std::string_view() : found->second;
-}
 
 /// '2' → 2
 std::optional<int> number_in(std::string_view quoted_name) {
@@ -42,12 +37,12 @@ std::optional<GroupMade> made_by(const graph::Standing& standing) {
       standing.thread == nullptr || standing.activity != graph::Activity::kNewGroup
           ? nullptr
           : model::find_python_frame(*standing.thread, "_new_process_group_helper");
-  const auto number = helper == nullptr ? std::nullopt : number_in(local(*helper, "group_name"));
+  const auto number = helper == nullptr ? std::nullopt : number_in(local_of(*helper, "group_name"));
   if (!number) {
     return std::nullopt;
   }
   return GroupMade{
-      .number = *number, .members = local(*helper, "global_ranks_in_group"), .by = &standing};
+      .number = *number, .members = local_of(*helper, "global_ranks_in_group"), .by = &standing};
 }
 
 bool are_one_group(const GroupMade& a, const GroupMade& b) {

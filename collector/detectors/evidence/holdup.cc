@@ -96,7 +96,7 @@ std::string native_destructor(const model::Thread& main) {
     const std::string name = plain_function(frame.function);
     const std::size_t at = name.rfind("::~");
     if (frame.language == model::Language::kPython) {
-      return {};  // that code has asked for it
+      return {};  // Python code deletes the object itself
     }
     if (name.find("gil_scoped") != name.npos) {
       continue;  // of a guard

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of one collective run different functions, too (the root, a tree): so the paths must part
-// before the first function of a collective, in Open MPI "…_coll_…", in MPICH "MPIR_Barrier…".
+// Ranks of one collective also run different functions (the root, a tree): so the paths must
+// diverge before the first function of a collective, in Open MPI "…_coll_…", in MPICH
+// "MPIR_Barrier…".
 #include "collector/detectors/evidence/inside_mpi.h"
 
 #include <algorithm>
@@ -118,7 +119,7 @@ std::optional<Finding> parted_inside_mpi(const graph::Examination& examination,
   const auto& [path, ranks] = *sides.begin();
   const auto& [other_path, other_ranks] = *sides.rbegin();
   const auto parts = std::mismatch(path.begin(), path.end(), other_path.begin(), other_path.end());
-  // One path is the begin of the other: the ranks are in steps of one function.
+  // One path begins with the whole other path: the ranks are in two steps of one function.
   if (parts.first == path.end() || parts.second == other_path.end()) {
     return std::nullopt;
   }

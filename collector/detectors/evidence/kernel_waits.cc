@@ -9,7 +9,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
@@ -178,9 +177,7 @@ std::string sleepers(const std::vector<KernelWait>& waits) {
   if (pids.contains(0) || pids.size() > kMostInSummary) {
     return fmt::format("{} processes", pids.contains(0) ? waits.size() : pids.size());
   }
-  const pid_t last = *pids.rbegin();
-  pids.erase(last);
-  return fmt::format("processes {} and {}", fmt::join(pids, ", "), last);
+  return fmt::format("processes {}", pids_said(std::vector<pid_t>(pids.begin(), pids.end())));
 }
 
 /// The only process that waits for no lock, while others do.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "collector/detectors/evidence/processes.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -16,18 +17,13 @@ constexpr std::size_t kMostListed = 8;
 
 /// "process 7", "processes 7, 8 and 9", "processes 7, 8, … and 40 others".
 std::string listed_pids(std::vector<pid_t> pids) {
-  if (pids.size() == 1) {
-    return fmt::format("process {}", pids.front());
-  }
   if (pids.size() > kMostListed) {
     const std::size_t others = pids.size() - kMostListed;
     pids.resize(kMostListed);
     return fmt::format("processes {} and {} other{}", fmt::join(pids, ", "), others,
                        others == 1 ? "" : "s");
   }
-  const pid_t last = pids.back();
-  pids.pop_back();
-  return fmt::format("processes {} and {}", fmt::join(pids, ", "), last);
+  return fmt::format("{} {}", pids.size() == 1 ? "process" : "processes", pids_said(pids));
 }
 
 }  // namespace

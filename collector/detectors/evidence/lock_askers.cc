@@ -25,9 +25,12 @@ constexpr std::array<LockHome, 4> kLockHomes = {{
 
 }  // namespace
 
+bool is_of_filelock(std::string_view file) {
+  return base::lies_in(file, "filelock") || file.ends_with("/filelock.py");
+}
+
 bool is_lock_library(std::string_view file) {
-  return base::lies_in(file, "filelock") || file.ends_with("/filelock.py") ||
-         file.ends_with("torch/utils/file_baton.py");
+  return is_of_filelock(file) || file.ends_with("torch/utils/file_baton.py");
 }
 
 const model::Frame* lock_asker(const model::Thread& thread) {

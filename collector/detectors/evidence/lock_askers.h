@@ -8,6 +8,8 @@
 
 namespace ddpdoctor::detectors {
 
+bool is_of_filelock(std::string_view file);
+
 /// A file of filelock or of torch's baton.
 bool is_lock_library(std::string_view file);
 

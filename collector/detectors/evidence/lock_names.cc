@@ -11,12 +11,6 @@
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
-namespace {
-
-/// CPython's function that waits for the lock of a file with a buffer.
-constexpr std::string_view kBufferLock = "_enter_buffered_busy";
-
-}  // namespace
 
 std::string lock_taker(const model::Thread& thread) {
   if (const auto taker = mutex_taker(thread)) {
@@ -30,7 +24,7 @@ std::string lock_taker(const model::Thread& thread) {
   }
   if (const auto wait = own_wait(thread); wait && wait->asker != nullptr) {
     if (model::is_call_of_buffered_file(wait->asker->function)) {
-      return std::string(kBufferLock);
+      return std::string(kTakerOfBuffer);
     }
     return model::takes_gil(wait->asker->function) ? "the GIL" : function_said(*wait->asker);
   }
@@ -67,7 +61,7 @@ std::string lock_name(const model::JobModel& job, const model::Thread& thread) {
     if (taker == "the GIL") {
       return taker;
     }
-    const bool buffer = taker.starts_with(kBufferLock);
+    const bool buffer = taker.starts_with(kTakerOfBuffer);
     return buffer ? "the lock of a buffered file such as stdout" : "the lock in " + taker;
   }
   return "a lock";

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::detectors {
+
+/// CPython's function that waits for the lock of a file with a buffer, as lock_taker() names it.
+inline constexpr std::string_view kTakerOfBuffer = "_enter_buffered_busy";
 
 /// The function that takes the lock: "__internal_atexit"; "the GIL"; empty if no native frame shows
 /// it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A circle of ranks in sends and receives: which of them is unlike the others, and how to say it.
+// A circle of ranks in sends and receives: which of them differs, and the sentences about it.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ std::string said_of_message(const graph::Standing& standing);
 /// wrong peer: the ring would work if it addressed the rank that waits for it. Else the circle.
 model::RankSet odd_in_circle(const graph::Examination& examination, const model::RankSet& circle);
 
-/// The odd one of a circle and the rank that waits for it would meet if it addressed that rank.
+/// Advice for the odd rank of a circle: to address the rank that waits for it.
 std::optional<std::string> other_peer(const graph::Examination& examination,
                                       const model::RankSet& circle, const model::RankSet& odd);
 

@@ -3,7 +3,6 @@
 // communicator is often not the one that the program waits in.
 #include "collector/detectors/evidence/nccl_bootstrap.h"
 
-#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -19,11 +18,6 @@ namespace {
 
 enum class BootstrapSide { kNone, kConnects, kAccepts };
 
-bool starts_with_one_of(std::string_view function, const auto& names) {
-  return std::any_of(names.begin(), names.end(),
-                     [function](std::string_view name) { return function.starts_with(name); });
-}
-
 BootstrapSide side_of(const model::Thread& thread) {
   constexpr std::array<std::string_view, 5> kConnects = {"bootstrapNetConnect", "ncclSocketConnect",
                                                          "connectAddress", "socketStartConnect",
@@ -33,9 +27,9 @@ BootstrapSide side_of(const model::Thread& thread) {
   BootstrapSide side = BootstrapSide::kNone;
   for (const model::Frame& frame : thread.frames) {  // innermost first
     if (side == BootstrapSide::kNone) {
-      side = starts_with_one_of(frame.function, kConnects)  ? BootstrapSide::kConnects
-             : starts_with_one_of(frame.function, kAccepts) ? BootstrapSide::kAccepts
-                                                            : side;
+      side = base::begins_with_any(frame.function, kConnects)  ? BootstrapSide::kConnects
+             : base::begins_with_any(frame.function, kAccepts) ? BootstrapSide::kAccepts
+                                                               : side;
     }
     const bool of_rank = frame.function.starts_with("bootstrap") &&
                          !frame.function.starts_with("bootstrapRoot") &&

@@ -79,6 +79,9 @@ struct FailedCalls {
     ranks = fact.rank ? ranks.united({*fact.rank}) : ranks;
     hosts.insert(fact.text("host").value_or(""));
   }
+  [[nodiscard]] std::string whom() const {
+    return !ranks.empty() ? said(ranks) : facts.size() > 1 ? "several ranks" : "a rank";
+  }
   [[nodiscard]] Finding finding(std::string_view kind) const {
     constexpr std::size_t kMostQuoted = 8;
     Finding out;
@@ -186,10 +189,7 @@ Findings failed_by_nccl(const model::JobModel& job, std::string_view kind) {
     finding.culprits = several ? model::RankSet{} : failed.ranks;
     finding.waiting = failed.ranks.minus(finding.culprits);
     finding.summary =
-        fmt::format("{} failed in NCCL ({}): {} ({})",
-                    !failed.ranks.empty() ? said(failed.ranks)
-                    : several             ? "several ranks"
-                                          : "a rank",
+        fmt::format("{} failed in NCCL ({}): {} ({})", failed.whom(),
                     name_of_error(first.number("code").value_or(3)),
                     base::elide(error, kLongestWarningShown), first.text("source").value_or(""));
     finding.fix = fix_of_warning(first);
@@ -251,14 +251,11 @@ Findings failed_in_nccl(const model::JobModel& job, std::string_view kind) {
   for (const auto& [error, failed] : by_error) {
     const bool memory = error.find(kOutOfMemory) != error.npos;
     const bool several = failed.facts.size() > 1;
-    const std::string whom = !failed.ranks.empty() ? said(failed.ranks)
-                             : several             ? "several ranks"
-                                                   : "a rank";
     Finding finding = failed.finding(kind);
     finding.culprits = memory || !several ? failed.ranks : model::RankSet{};
     finding.waiting = failed.ranks.minus(finding.culprits);
     finding.summary = fmt::format(
-        "{} {}{}", whom,
+        "{} {}{}", failed.whom(),
         memory ? "ran out of GPU memory in NCCL" : "failed in NCCL: CUDA reports '" + error + "'",
         several ? std::string() : fmt::format(" ({})", process_said(*failed.facts.front())));
     finding.fix = memory           ? kMemoryFix

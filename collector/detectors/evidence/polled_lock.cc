@@ -15,10 +15,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-using LinesOfFile = program::SourceText;
-
 /// The lines under a header, by indentation.
-std::string body_below(const LinesOfFile& lines, int header, int indent) {
+std::string body_below(const program::SourceText& lines, int header, int indent) {
   std::string body;
   for (auto line = lines.upper_bound(header); line != lines.end(); ++line) {
     const std::size_t start = line->second.find_first_not_of(" \t");
@@ -54,7 +52,7 @@ bool ends_when_gone(std::string_view body) {
 }
 
 /// The body of the user's function that a condition calls: "while not try_lock(path)".
-std::string called_in(const LinesOfFile& lines, std::string_view condition) {
+std::string called_in(const program::SourceText& lines, std::string_view condition) {
   for (const auto& [number, text] : lines) {
     const std::size_t def = text.find("def ");
     const std::size_t open = text.find('(');
@@ -69,7 +67,7 @@ std::string called_in(const LinesOfFile& lines, std::string_view condition) {
   return {};
 }
 
-bool waits_until_gone(const LinesOfFile& lines, const program::Block& loop) {
+bool waits_until_gone(const program::SourceText& lines, const program::Block& loop) {
   if (loop.kind != program::BlockKind::kWhile && loop.kind != program::BlockKind::kFor) {
     return false;
   }
@@ -90,7 +88,7 @@ bool polls_for_lock(const model::JobModel& job, const model::Thread& thread) {
   if (user == nullptr || innermost_python(thread) != user) {
     return false;
   }
-  const LinesOfFile& lines = lines_of(job, user->file);
+  const program::SourceText& lines = lines_of(job, user->file);
   const auto around = program::enclosing(lines, user->line);
   return std::any_of(around.begin(), around.end(), [&lines](const program::Block& block) {
     return waits_until_gone(lines, block);

@@ -210,6 +210,13 @@ std::string named(pid_t pid, std::string_view otherwise) {
   return pid > 0 ? fmt::format("process {}", pid) : std::string(otherwise);
 }
 
+std::string pids_said(const std::vector<pid_t>& pids) {
+  if (pids.size() < 2) {
+    return pids.empty() ? std::string() : std::to_string(pids.front());
+  }
+  return fmt::format("{} and {}", fmt::join(pids.begin(), pids.end() - 1, ", "), pids.back());
+}
+
 std::string with_command(const model::Process& process) {
   constexpr std::size_t kLongestCommand = 80;
   const std::string command =

@@ -42,6 +42,9 @@ const model::Frame* place_of_crash(const model::Process* process);
 /// "process 7"; `otherwise` if the pid is unknown.
 std::string named(pid_t pid, std::string_view otherwise);
 
+/// "7", "7 and 8", "7, 8 and 9".
+std::string pids_said(const std::vector<pid_t>& pids);
+
 /// "process 7 (bash -c make)".
 std::string with_command(const model::Process& process);
 

@@ -45,8 +45,8 @@ std::optional<int> choice_in(string_view line) {
   return item ? std::optional(number) : std::nullopt;
 }
 
-/// Questions that answer themselves with one key or that ask for a secret.
-bool asks_here(string_view line) {
+/// A question that one key answers, or that asks for a secret.
+bool asks_person(string_view line) {
   constexpr std::array<string_view, 7> kAnswers = {"[y/n]",     "(y/n)",    "([y]/n)", "(yes/no)",
                                                    "(yes/no/[", "[yes/no]", "[y/n/"};
   constexpr std::array<string_view, 4> kSecrets = {"password:", "password for ", "passphrase for ",
@@ -124,7 +124,7 @@ Findings prompts_in_logs(const graph::Examination& examination, string_view kind
   std::set<std::size_t> asked;  // logs
   for (const LogStream& stream : log_streams(examination.job)) {
     const auto last = last_line(stream);
-    const bool asks = last && (asks_here(stream[*last].text) || ends_menu(stream, *last) ||
+    const bool asks = last && (asks_person(stream[*last].text) || ends_menu(stream, *last) ||
                                asks_below_menu(stream, *last));
     if (asks && asked.insert(stream[*last].log).second) {
       out.push_back(question_of(stream[*last], kind));

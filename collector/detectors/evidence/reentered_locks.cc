@@ -132,6 +132,30 @@ const model::Frame* entry_between(const model::JobModel& job, std::span<const mo
   return nullptr;
 }
 
+/// What ran between two lines of the library, as far as the stack and the sources show it.
+std::string_view entry_said(const ReenteredLock& found) {
+  if (found.destructor) {
+    return program::last_name(found.entry->function) == "__del__" ? "a destructor" : "a finalizer";
+  }
+  return found.handler ? "a signal handler" : "a signal handler or finalizer";
+}
+
+/// A finalizer of the standard library: nothing of the program is at its line.
+void tell_own_lock(const model::Process& process, const Suspect& suspect,
+                   const ReenteredLock& found, Finding& finding) {
+  const model::CallSite taker = model::call_site(*found.taker);
+  const model::CallSite holder = model::call_site(*found.holder);
+  finding.summary =
+      fmt::format("a finalizer of {} waits in {}() ({}) for {}, which its own thread took ({}){}",
+                  process.rank ? who({suspect}) : named(process.pid, "a process"),
+                  program::last_name(found.taker->function), line_of(taker), found.lock,
+                  line_of(holder), and_who_waits(finding));
+  finding.locations = {location(taker, finding.culprits, "the thread waits here for the lock"),
+                       location(suspect.place, finding.culprits,
+                                "the finalizer runs here, between two lines of its thread"),
+                       location(holder, finding.culprits, "the same thread holds the lock here")};
+}
+
 }  // namespace
 
 std::optional<ReenteredLock> reentered_lock(const model::JobModel& job,
@@ -164,34 +188,6 @@ std::optional<ReenteredLock> reentered_lock(const model::JobModel& job,
   }
   return std::nullopt;
 }
-
-namespace {
-
-/// What ran between two lines of the library, as far as the stack and the sources show it.
-std::string_view entry_said(const ReenteredLock& found) {
-  if (found.destructor) {
-    return program::last_name(found.entry->function) == "__del__" ? "a destructor" : "a finalizer";
-  }
-  return found.handler ? "a signal handler" : "a signal handler or finalizer";
-}
-
-/// A finalizer of the standard library: nothing of the program is at its line.
-void tell_own_lock(const model::Process& process, const Suspect& suspect,
-                   const ReenteredLock& found, Finding& finding) {
-  const model::CallSite taker = model::call_site(*found.taker);
-  const model::CallSite holder = model::call_site(*found.holder);
-  finding.summary =
-      fmt::format("a finalizer of {} waits in {}() ({}) for {}, which its own thread took ({}){}",
-                  process.rank ? who({suspect}) : named(process.pid, "a process"),
-                  program::last_name(found.taker->function), line_of(taker), found.lock,
-                  line_of(holder), and_who_waits(finding));
-  finding.locations = {location(taker, finding.culprits, "the thread waits here for the lock"),
-                       location(suspect.place, finding.culprits,
-                                "the finalizer runs here, between two lines of its thread"),
-                       location(holder, finding.culprits, "the same thread holds the lock here")};
-}
-
-}  // namespace
 
 std::optional<Finding> waits_for_own_lock(const graph::Examination& examination,
                                           const model::Process& process, Confidence still) {

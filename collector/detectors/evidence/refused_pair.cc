@@ -27,7 +27,8 @@ const model::Log* failure(const model::JobModel& job) {
 }
 
 /// The rank's last message, if it may have failed.
-const model::CollectiveCall* last_message(const graph::Examination& examination, model::Rank rank) {
+const model::CollectiveCall* last_open_message(const graph::Examination& examination,
+                                               model::Rank rank) {
   const graph::Calls& all = examination.history.point_to_point(rank);
   // Each group has numbers of its own.
   const auto last = std::max_element(all.begin(), all.end(), [](const auto* a, const auto* b) {
@@ -45,10 +46,10 @@ struct Pair {
 std::vector<Pair> pairs(const graph::Examination& examination) {
   std::vector<Pair> out;
   for (const graph::Standing& standing : examination.standings) {
-    const auto* one = last_message(examination, standing.rank);
+    const auto* one = last_open_message(examination, standing.rank);
     const auto* other = one == nullptr || *one->peer <= standing.rank
                             ? nullptr
-                            : last_message(examination, *one->peer);
+                            : last_open_message(examination, *one->peer);
     if (other != nullptr && *other->peer == standing.rank && other->group == one->group &&
         other->operation == one->operation) {
       out.push_back({.one = one, .other = other});

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
@@ -21,9 +22,7 @@ std::string place_given(const model::Thread& thread) {
         !frame.file.ends_with("torch/distributed/distributed_c10d.py")) {
       continue;
     }
-    const auto given = std::find_if(frame.locals.begin(), frame.locals.end(),
-                                    [](const auto& local) { return local.first == "init_method"; });
-    std::string place = given == frame.locals.end() ? std::string() : given->second;
+    std::string place(local_of(frame, "init_method"));
     std::erase_if(place, [](char letter) { return letter == '\'' || letter == '"'; });
     const bool told = place.starts_with("tcp://") || place.starts_with("file://");
     return told ? place.substr(0, place.find('?')) : std::string();

@@ -3,7 +3,7 @@
 // device 31000"; the number is the bus of the GPU, so two machines may have the same.
 #include "collector/detectors/evidence/shared_gpus.h"
 
-#include <charconv>
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/log_lines.h"
 
@@ -32,14 +33,7 @@ struct SharedGpu {
 
 std::optional<model::Rank> rank_after_words(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
-  if (at == text.npos) {
-    return std::nullopt;
-  }
-  model::Rank rank = -1;
-  const char* const begin = text.data() + at + word.size();
-  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), rank);
-  return error == std::errc() && rank >= 0 && rank < model::kMaxWorldSize ? std::optional(rank)
-                                                                          : std::nullopt;
+  return at == text.npos ? std::nullopt : leading_number(text.substr(at + word.size()));
 }
 
 /// "node1" of "node1:59522:59993 [0] init.cc:795 NCCL WARN Duplicate GPU …".

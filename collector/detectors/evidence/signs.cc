@@ -38,6 +38,15 @@ bool waits_on_purpose(const Frame& frame) {
          !std::string_view(frame.function).ends_with("acquire");
 }
 
+/// Python called the innermost frame, which is of libc: a table of gdb shows no more native frames.
+bool calls_futex(const Thread& thread) {
+  const auto& frames = thread.frames;
+  return frames.size() > 1 && frames[0].language == Language::kNative &&
+         frames[1].language == Language::kPython &&
+         (frames[0].function.find("futex") != std::string::npos ||
+          frames[0].function.find("sem_wait") != std::string::npos);
+}
+
 }  // namespace
 
 const Frame* own_user_frame(const Thread& thread) {
@@ -51,6 +60,12 @@ const Frame* own_user_frame(const Thread& thread) {
     }
   }
   return user;
+}
+
+std::string_view local_of(const Frame& frame, std::string_view name) {
+  const auto found = std::find_if(frame.locals.begin(), frame.locals.end(),
+                                  [name](const auto& local) { return local.first == name; });
+  return found == frame.locals.end() ? std::string_view() : found->second;
 }
 
 std::span<const Frame> called_by_user(const Thread& thread) {
@@ -101,19 +116,6 @@ bool serves_native_pool(const Thread& thread) {
          std::any_of(thread.frames.begin(), thread.frames.end(),
                      [](const Frame& frame) { return model::pool_of(frame) != nullptr; });
 }
-
-namespace {
-
-/// A table of gdb shows the innermost frame alone: of libc, called by Python.
-bool calls_futex(const Thread& thread) {
-  const auto& frames = thread.frames;
-  return frames.size() > 1 && frames[0].language == Language::kNative &&
-         frames[1].language == Language::kPython &&
-         (frames[0].function.find("futex") != std::string::npos ||
-          frames[0].function.find("sem_wait") != std::string::npos);
-}
-
-}  // namespace
 
 bool waits_for_private_lock(const model::JobModel& job, const Thread& thread) {
   const Frame* python = innermost_python(thread);

@@ -26,6 +26,10 @@ std::span<const model::Frame> called_by_user(const model::Thread& thread);
 const model::Frame* python_frame_in(const model::Thread& thread, std::string_view file_suffix,
                                     std::initializer_list<std::string_view> functions = {});
 
+/// The value of an argument or local variable as it was printed; empty if the frame does not show
+/// it.
+std::string_view local_of(const model::Frame& frame, std::string_view name);
+
 /// The innermost frame of a native thread pool (libgomp, OpenBLAS, OpenMP of LLVM or Intel) in
 /// which `thread` waits for its team.
 const model::Frame* waits_for_native_pool(const model::Thread& thread);

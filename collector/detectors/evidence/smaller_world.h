@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that meet again after one of them has left: those that know of it expect fewer ranks.
+// Ranks in a new rendezvous after a rank exited: only some of them have the smaller WORLD_SIZE.
 #pragma once
 
 #include "collector/graph/examination.h"

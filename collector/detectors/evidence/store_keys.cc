@@ -238,9 +238,9 @@ std::optional<KeySetter> setter_by_string(const model::JobModel& job, std::strin
 std::string awaited_key(const model::JobModel& job, const graph::Standing& standing) {
   const model::WaitsOn* waits =
       standing.thread == nullptr ? nullptr : waits_on(*standing.thread, "store-key");
-  const bool names_key =
+  const bool in_memory =
       waits != nullptr && !waits->target.empty() && !waits->target.starts_with("rank:");
-  return names_key ? key_of_user(waits->target) : key_in_source(job, standing.user);
+  return in_memory ? key_of_user(waits->target) : key_in_source(job, standing.user);
 }
 
 std::optional<KeySetter> key_setter(const model::JobModel& job, std::string_view key) {

@@ -173,11 +173,12 @@ bool is_of_job(const model::JobModel& job, const Kill& kill) {
 
 /// "process 4105 (sglang::schedul)", "processes 4105 and 4106 (python)".
 std::string killed_ones(const std::vector<Kill>& kills) {
-  std::string pids;
-  for (std::size_t i = 0; i < kills.size(); ++i) {
-    pids += fmt::format("{}{}", i == 0 ? "" : i + 1 == kills.size() ? " and " : ", ", kills[i].pid);
+  std::vector<pid_t> pids;
+  for (const Kill& kill : kills) {
+    pids.push_back(kill.pid);
   }
-  return fmt::format("process{} {} ({})", kills.size() == 1 ? "" : "es", pids, kills.front().name);
+  return fmt::format("process{} {} ({})", kills.size() == 1 ? "" : "es", pids_said(pids),
+                     kills.front().name);
 }
 
 }  // namespace

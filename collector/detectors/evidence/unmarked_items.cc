@@ -2,7 +2,7 @@
 #include "collector/detectors/evidence/unmarked_items.h"
 
 #include <algorithm>
-#include <string>
+#include <string_view>
 
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -12,16 +12,10 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-std::string local_of(const model::Frame& frame, std::string_view name) {
-  const auto found = std::find_if(frame.locals.begin(), frame.locals.end(),
-                                  [name](const auto& local) { return local.first == name; });
-  return found == frame.locals.end() ? std::string() : found->second;
-}
-
 /// get() without a timeout.
 const model::Frame* waits_for_item(const model::Thread& thread) {
   const model::Frame* const get = python_frame_in(thread, "/queue.py", {"get"});
-  const std::string timeout = get == nullptr ? std::string() : local_of(*get, "timeout");
+  const std::string_view timeout = get == nullptr ? std::string_view() : local_of(*get, "timeout");
   return timeout.empty() || timeout == "None" ? get : nullptr;
 }
 
@@ -52,7 +46,7 @@ model::CallSite skipped_mark(const model::JobModel& job, const model::CallSite& 
 std::optional<UnmarkedItems> unmarked_items(const model::JobModel& job,
                                             const model::Process& process) {
   UnmarkedItems found;
-  std::string queue;
+  std::string_view queue;
   for (const model::Thread& thread : process.threads) {
     if (const model::Frame* join = python_frame_in(thread, "/queue.py", {"join"})) {
       found.joiner = &thread;
@@ -65,7 +59,7 @@ std::optional<UnmarkedItems> unmarked_items(const model::JobModel& job,
   found.same_queue = !queue.empty();
   for (const model::Thread& thread : process.threads) {
     const model::Frame* const get = waits_for_item(thread);
-    const std::string read = get == nullptr ? std::string() : local_of(*get, "self");
+    const std::string_view read = get == nullptr ? std::string_view() : local_of(*get, "self");
     if (get != nullptr && (read.empty() || queue.empty() || read == queue)) {
       found.readers.push_back(&thread);
       found.same_queue = found.same_queue && !read.empty();

@@ -92,7 +92,7 @@ std::vector<Group> by_line(const std::vector<Place>& all) {
 }
 
 /// "ranks 0-3", "process 4711", "rank 0 and 2 other processes".
-std::string sleepers(const Group& group) {
+std::string sleepers_said(const Group& group) {
   const std::size_t others = group.others.size();
   if (group.ranks.empty()) {
     return others > 1        ? fmt::format("{} processes", others)
@@ -105,7 +105,7 @@ std::string sleepers(const Group& group) {
 }
 
 std::string sleep_at(const Group& group) {
-  return fmt::format("{} {} at {}", sleepers(group), group.one() ? "sleeps" : "sleep",
+  return fmt::format("{} {} at {}", sleepers_said(group), group.one() ? "sleeps" : "sleep",
                      line_of(group.first->standing.user));
 }
 
@@ -115,7 +115,8 @@ std::string all_in_one(const Group& group) {
   const std::string function =
       group.inside == nullptr ? std::string() : named_function(group.inside->function);
   const std::size_t count = group.ranks.size() + group.others.size();
-  const std::string all = fmt::format("{} are {}", sleepers(group), count == 2 ? "both" : "all");
+  const std::string all =
+      fmt::format("{} are {}", sleepers_said(group), count == 2 ? "both" : "all");
   return function.empty() || function == "<module>"
              ? fmt::format("{} at {}", all, line_of(user))
              : fmt::format("{} in {} ({})", all, base::printable(function), line_of(user));
@@ -148,9 +149,9 @@ std::optional<Finding> where_dumped(const graph::Examination& examination) {
   finding.summary = summary_of_sleep(groups);
   for (const Group& group : groups) {
     if (finding.locations.size() < kMostSleepers) {
-      finding.locations.push_back(
-          location(group.first->standing.user, group.ranks,
-                   fmt::format("{} {} here", sleepers(group), group.one() ? "sleeps" : "sleep")));
+      finding.locations.push_back(location(
+          group.first->standing.user, group.ranks,
+          fmt::format("{} {} here", sleepers_said(group), group.one() ? "sleeps" : "sleep")));
     }
   }
   finding.fix =

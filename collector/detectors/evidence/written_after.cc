@@ -52,12 +52,14 @@ std::string likeness(std::string_view text) {
 /// torch's hook of uncaught exceptions writes "[rank3]: " before each line of a traceback with its
 /// message; if the rank's other lines have that prefix, too, its launcher writes it.
 bool written_by_hook(const model::Log& log, const Traceback& traceback) {
-  const std::string prefix =
-      traceback.rank ? "[rank" + std::to_string(*traceback.rank) + "]: " : std::string();
+  if (!traceback.rank) {
+    return false;
+  }
+  const std::string prefix = "[rank" + std::to_string(*traceback.rank) + "]: ";
   bool inside = false;
   std::size_t number = 0;
   for (const std::string_view raw : base::split(log.text, '\n')) {
-    if (++number > traceback.number || prefix.empty()) {
+    if (++number > traceback.number) {
       break;
     }
     if (!raw.starts_with(prefix)) {
@@ -69,6 +71,12 @@ bool written_by_hook(const model::Log& log, const Traceback& traceback) {
     }
   }
   return inside;
+}
+
+/// mpirun's message after it ended the job.
+bool is_end_by_mpirun(std::string_view line) {
+  return base::contains(line, "detected that one or more processes exited with non-zero status") ||
+         base::contains(line, "noticed that process rank ");
 }
 
 /// Counts the lines that one writer wrote after a traceback. The lines with the same prefix
@@ -142,16 +150,6 @@ bool wrote_on(const model::JobModel& job, const Traceback& traceback) {
   }
   return traceback.rank ? sequel.own() >= kEnough : sequel.like_earlier() >= kEnoughAlike;
 }
-
-namespace {
-
-/// mpirun's message after it ended the job.
-bool is_end_by_mpirun(std::string_view line) {
-  return base::contains(line, "detected that one or more processes exited with non-zero status") ||
-         base::contains(line, "noticed that process rank ");
-}
-
-}  // namespace
 
 bool output_goes_on(const model::JobModel& job) {
   constexpr int kFew = 3;

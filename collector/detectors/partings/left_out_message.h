@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank waits for a message of a peer that has gone on to the next collective, while other ranks
-// made the same message since the collective before, and so did the peer in earlier rounds: it left
-// the message out.
+// A rank waits for a message of a peer that is already in the next collective. Other ranks made the
+// same message since the collective before, and the peer made it in earlier iterations: it skipped
+// the message.
 #pragma once
 
 #include "collector/detectors/finding.h"

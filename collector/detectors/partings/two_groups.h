@@ -16,13 +16,13 @@ bool on_two_backends(const graph::Examination& examination, model::Rank one, mod
 /// device is in another call than its peers without any error.
 bool groups_are_guessed(const graph::Examination& examination, const Parting& parting);
 
-/// Of a job only two ranks are known, and the odd one waits in a group in which it alone was seen:
-/// the other rank is its peer, or ranks are that no text names. The lines at which a function that
-/// both are in has them show where they differ.
+/// Only two ranks of the job are known, and the odd one waits in a group in which no other rank was
+/// seen: its peer is the other rank, or a rank that no text names. The function that both ranks are
+/// in shows at which two lines they differ.
 bool each_waits_for_the_other(const graph::Examination& examination,
                               const Explanation& explanation);
 
-/// Then the odd rank is not accused of being missing: they differ, or nothing is known.
+/// Where the peers are unknown, no rank is missing: the two ranks differ, or the cause is unknown.
 void doubt_unknown_peers(const graph::Examination& examination, Explanation& explanation);
 
 /// A branch explains only the call to which it leads.

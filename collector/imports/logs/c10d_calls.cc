@@ -265,17 +265,6 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
   }
 }
 
-}  // namespace
-
-void note_uncounted(const std::string& group, model::JobModel& job) {
-  job.facts.push_back({.rank = {},
-                       .pid = {},
-                       .kind = std::string(model::kUncountedCalls),
-                       .fields = {{"group", group}}});
-}
-
-namespace {
-
 /// Monitored barriers are not numbered: 2 stands for this one, and ranks that did not arrive are
 /// before it.
 void add_barrier(const Reading& reading, model::JobModel& job) {
@@ -330,6 +319,13 @@ void add_running(Reading& reading, model::JobModel& job) {
 }
 
 }  // namespace
+
+void note_uncounted(const std::string& group, model::JobModel& job) {
+  job.facts.push_back({.rank = {},
+                       .pid = {},
+                       .kind = std::string(model::kUncountedCalls),
+                       .fields = {{"group", group}}});
+}
 
 Told add_calls(Reading& reading, model::JobModel& job) {
   const std::size_t before = job.collectives.size();

@@ -64,7 +64,7 @@ struct Reading {
 /// The calls and group names in these messages.
 Told add_calls(Reading& reading, model::JobModel& job);
 
-/// The calls of this group have numbers here, but none in the log.
+/// Adds the fact that the log does not number the calls of this group; the model does.
 void note_uncounted(const std::string& group, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

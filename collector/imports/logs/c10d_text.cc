@@ -222,6 +222,16 @@ struct Frames {
   model::CallSite innermost;  // the innermost line below it outside torch
 };
 
+/// The call of the rank that reports the mismatch.
+void add_mismatched(CollectiveCall own, std::string_view line, const Frames& at, Reading& reading) {
+  own.call_site = at.user;
+  reading.within[own.rank] = at.innermost;
+  ++reading.mismatched_at[own.sequence];
+  reading.mismatch_numbered = reading.mismatch_numbered || base::contains(line, "SequenceNumber=");
+  reading.own.insert(own.rank);
+  reading.mismatched[own.rank] = std::move(own);
+}
+
 /// "… Rank 1 is running collective: CollectiveFingerPrint(…), but Rank 0 is running collective: …";
 /// torch 1.9 – 1.13: "… Rank 1 is running inconsistent collective: CollectiveFingerPrint(…", alone.
 void read_mismatch(std::string_view line, const Frames& at, Reading& reading) {
@@ -230,14 +240,7 @@ void read_mismatch(std::string_view line, const Frames& at, Reading& reading) {
   const std::size_t second = line.find("but Rank ");
   const auto one = number_behind(line, "on ranks. Rank ", kMaxNumber);
   if (one && *one <= kMaxRank && line.find(" is running inconsistent ") != line.npos) {
-    CollectiveCall own = fingerprint(line.substr(first), static_cast<Rank>(*one));
-    own.call_site = at.user;
-    reading.within[own.rank] = at.innermost;
-    ++reading.mismatched_at[own.sequence];
-    reading.mismatch_numbered =
-        reading.mismatch_numbered || base::contains(line, "SequenceNumber=");
-    reading.own.insert(own.rank);
-    reading.mismatched[own.rank] = std::move(own);
+    add_mismatched(fingerprint(line.substr(first), static_cast<Rank>(*one)), line, at, reading);
     return;
   }
   if (first == line.npos || second == line.npos || second < first) {
@@ -248,14 +251,9 @@ void read_mismatch(std::string_view line, const Frames& at, Reading& reading) {
       line.find(kRunning) == std::string_view::npos) {
     return;
   }
-  CollectiveCall own = fingerprint(line.substr(first, second - first), static_cast<Rank>(*one));
-  own.call_site = at.user;
-  reading.within[own.rank] = at.innermost;
+  add_mismatched(fingerprint(line.substr(first, second - first), static_cast<Rank>(*one)), line, at,
+                 reading);
   const CollectiveCall theirs = fingerprint(line.substr(second), static_cast<Rank>(*other));
-  ++reading.mismatched_at[own.sequence];
-  reading.mismatch_numbered = reading.mismatch_numbered || base::contains(line, "SequenceNumber=");
-  reading.own.insert(own.rank);
-  reading.mismatched[own.rank] = std::move(own);
   if (!reading.own.contains(theirs.rank)) {
     reading.mismatched[theirs.rank] = theirs;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A width is that of a window if lines of it end within a word, a bracket or a frame of Python that
-// the next line completes. One such line may be chance, but for a frame.
+// A window had a width if several lines of this width end within a word or a bracket that the next
+// line completes. One such line may be chance; one line that ends within a Python frame is enough.
 #include "collector/imports/logs/hard_wraps.h"
 
 #include <algorithm>
@@ -68,11 +68,15 @@ bool is_full(std::string_view line, std::size_t width) {
   return last < 0x80 && kFrames.find(static_cast<char>(last)) == kFrames.npos;
 }
 
-/// The first word, without its digits.
-std::string first_word(std::string_view line) {
-  std::string out(line.substr(0, std::min<std::size_t>(line.find(' '), 64)));
+/// Lines of one format are equal except for their numbers.
+std::string without_numbers(std::string_view line) {
+  std::string out(line);
   std::erase_if(out, [](unsigned char c) { return std::isdigit(c) != 0; });
   return out;
+}
+
+std::string first_word(std::string_view line) {
+  return without_numbers(line.substr(0, std::min<std::size_t>(line.find(' '), 64)));
 }
 
 /// Two lines of one format.
@@ -84,13 +88,6 @@ bool begin_alike(std::string_view line, std::string_view next) {
 bool continues_on(std::string_view line, std::string_view next, std::size_t width) {
   return is_full(line, width) && !base::trim(next).empty() && !begins_message(next) &&
          !begin_alike(line, next);
-}
-
-/// Lines of one format are equal but for their numbers.
-std::string without_numbers(std::string_view line) {
-  std::string out(line);
-  std::erase_if(out, [](unsigned char c) { return std::isdigit(c) != 0; });
-  return out;
 }
 
 /// By line: it is a row of a table, as another line of its format is among those directly above or

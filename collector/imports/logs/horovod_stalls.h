@@ -21,9 +21,10 @@ struct StalledSide {
   std::vector<std::string> lacking;    // that another side has
 };
 
+/// The lists of one warning.
 class StalledTensors {
  public:
-  /// The line names tensors and ranks, or is a heading of such lines.
+  /// False if the line neither lists tensors and ranks nor is a heading of such lines.
   bool read(std::string_view line);
 
   [[nodiscard]] bool empty() const {
@@ -40,8 +41,8 @@ class StalledTensors {
     return first_;
   }
   /// Sides of which each submitted a tensor that another side has not, in both directions: waiting
-  /// cannot end it. Empty if some ranks are only behind the others. `last`: the last rank,
-  /// of the world if the log names `all_ranks`.
+  /// cannot end it. Empty if some ranks are only behind the others. `last`: the largest known rank;
+  /// `all_ranks`: the world has no larger one.
   [[nodiscard]] std::vector<StalledSide> opposed(model::Rank last, bool all_ranks) const;
 
  private:

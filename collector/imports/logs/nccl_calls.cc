@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/logs/fabric_text.h"
+#include "collector/imports/logs/nccl_ranks.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/operation_kinds.h"
@@ -59,8 +60,7 @@ using Comms = std::map<CommKey, Comm>;
 /// "… comm 0x420e1c40 rank 1 nranks 3 cudaDev 0 … commId 0x437f083ea6e91e43 - Init START".
 void read_member(std::string_view info, Comm& comm) {
   const auto rank = number_behind(info, " rank ", kMaxRank);
-  const auto lower = number_behind(info, " nranks ", kMaxRank + 1);
-  const auto size = lower ? lower : number_behind(info, " nRanks ", kMaxRank + 1);
+  const auto size = comm_size_in(info);
   if (rank && size) {
     comm.rank = static_cast<model::Rank>(*rank);
     comm.size = *size;

@@ -26,8 +26,7 @@ void read_comm(std::string_view line, InComms& known) {
   const std::size_t at = line.find(" comm 0x");
   const auto tag = at == line.npos ? std::nullopt : nccl_tag(line);
   const auto rank = tag ? number_behind(line.substr(at), " rank ", kMaxRank) : std::nullopt;
-  auto size = rank ? number_behind(line.substr(at), " nranks ", INT32_MAX) : std::nullopt;
-  size = rank && !size ? number_behind(line.substr(at), " nRanks ", INT32_MAX) : size;
+  const auto size = rank ? comm_size_in(line.substr(at)) : std::nullopt;
   if (!size || *rank >= *size || known.size() >= kMostProcesses) {
     return;
   }
@@ -55,6 +54,11 @@ void read_device(std::string_view line, InComms& known) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> comm_size_in(std::string_view info) {
+  const auto size = number_behind(info, " nranks ", kMaxRank + 1);
+  return size ? size : number_behind(info, " nRanks ", kMaxRank + 1);
+}
 
 NcclRanks::NcclRanks(std::string_view log) {
   InComms comms;

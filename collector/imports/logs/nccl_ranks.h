@@ -12,6 +12,9 @@
 
 namespace ddpdoctor::imports {
 
+/// "nranks 16", and "nRanks 16" of some versions, in a line about a communicator.
+std::optional<std::int64_t> comm_size_in(std::string_view info);
+
 /// From "comm 0x… rank 3 nranks 16" of NCCL_DEBUG=INFO (of the largest communicators), and from
 /// nccl-tests' list of devices. One process may have several GPUs, each with a rank.
 class NcclRanks {

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/logs/fabric_text.h"
+#include "collector/imports/logs/nccl_ranks.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 
@@ -107,8 +108,7 @@ struct Setup {
     failed = false;
     open.insert(comm_of(info));
     rank = number_behind(info, " rank ", kMaxRank);
-    const auto ranks = number_behind(info, " nranks ", kMaxRank + 1);
-    size = ranks ? *ranks : number_behind(info, " nRanks ", kMaxRank + 1).value_or(0);
+    size = comm_size_in(info).value_or(0);
   }
   void end(std::string_view info) {
     const auto found = open.find(comm_of(info));

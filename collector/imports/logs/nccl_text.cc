@@ -130,8 +130,8 @@ void read_nccl_text(std::string_view log, model::JobModel& job) {
     }
     const HostPid id{std::string(tag->host), tag->pid};
     NcclProcess& process = known[{id, tag->gpu.value_or(-1)}];
-    const auto failure_of = [&](std::string_view kind, std::string_view error) {
-      model::Fact fact = fact_of(*tag, kind);
+    const auto failure_of = [&](std::string_view error) {
+      model::Fact fact = fact_of(*tag, "nccl-failure");
       const auto rank = ranks.of(*tag);
       fact.rank = rank ? rank : line.rank;
       fact.fields["source"] = source_of(line.text);
@@ -145,18 +145,17 @@ void read_nccl_text(std::string_view log, model::JobModel& job) {
       fact.fields["address"] = std::string(own->address);
       add(std::move(fact));
     } else if (const auto what = failed_call(line.text); what && !process.failure) {
-      process.failure = failure_of("nccl-failure", *what);
+      process.failure = failure_of(*what);
     } else if (const auto words = warned(line.text); !words.empty() && !process.warning) {
-      process.warning = failure_of("nccl-failure", words);
+      process.warning = failure_of(words);
     } else if (const std::int64_t code = process.failed ? 0 : returned_error(line.text); code > 0) {
-      const bool of_itself = !process.failure && process.warning && is_of_nccl_itself(code);
-      process.failed = process.failure || of_itself;
-      if (process.failed) {
-        model::Fact& fact = of_itself ? *process.warning : *process.failure;
-        if (of_itself) {
-          fact.fields["code"] = code;
-        }
-        add(fact);
+      if (!process.failure && process.warning && is_of_nccl_itself(code)) {
+        process.failure = process.warning;
+        process.failure->fields["code"] = code;
+      }
+      if (process.failure) {
+        process.failed = true;
+        add(*process.failure);
       }
     }
   }

@@ -14,9 +14,8 @@ bool ends_wait(std::string_view line);
 
 /// Adds a fact progress-bar for each bar that is not at its end and moved until shortly before the
 /// watchdog of a rank ended the rank's wait, or after the rank began to print its timeout; a fact
-/// unfinished-bar for one that was last drawn before; a fact last-bar, in any log, for a bar at its
-/// end. `text` still contains carriage returns and
-/// bars.
+/// unfinished-bar for one that was last drawn before; a fact last-bar for a bar with which any log
+/// ends. `text` still contains carriage returns and bars.
 void read_progress_bars(std::string_view text, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keeps the part of a very long log that detectors read.
 #pragma once
 
 #include <string>

@@ -63,19 +63,20 @@ constexpr std::size_t kNearHeading = 3;  // lines between a heading with a rank 
 struct Tool {
   std::string_view name;
   bool (*read)(Lines& lines, std::vector<StackDump>& out);
+  bool may_skip = false;  // it reads lines of which it makes no dump, as no thread has a frame
 };
 
 constexpr std::array<Tool, 11> kTools = {{{"py-spy", read_py_spy},
                                           {"pystack", read_pystack},
-                                          {"gdb", read_gdb},
-                                          {"lldb", read_lldb},
+                                          {"gdb", read_gdb, true},
+                                          {"lldb", read_lldb, true},
                                           {"sample", read_sample},
                                           {"eu-stack", read_eu_stack},
                                           {"faulthandler", read_faulthandler},
                                           {"austin", read_austin},
                                           {"traceback.print_stack", read_printed_stacks},
-                                          {"faulthandler", read_unheaded_faulthandler},
-                                          {"py-spy", read_unheaded_py_spy}}};
+                                          {"faulthandler", read_unheaded_faulthandler, true},
+                                          {"py-spy", read_unheaded_py_spy, true}}};
 
 /// The lines of one rank, or those without a rank.
 struct Stream {
@@ -114,7 +115,7 @@ std::map<std::optional<model::Rank>, Stream> streams_of(
   return out;
 }
 
-/// Whose the dump is, by a line shortly above.
+/// The processes of a dump, by a line shortly above it.
 DumpHeading heading_above(const Stream& stream, std::size_t at, const Finding& finding) {
   for (std::size_t back = 1; back <= kNearHeading && back <= at; ++back) {
     if (finding.taken[stream.numbers[at - back]]) {
@@ -139,10 +140,7 @@ void read_dumps(const Stream& stream, std::optional<model::Rank> rank, Finding& 
       lines.take();
       continue;
     }
-    const bool may_read_nothing = tool->read == read_gdb || tool->read == read_lldb ||
-                                  tool->read == read_unheaded_py_spy ||
-                                  tool->read == read_unheaded_faulthandler;
-    if (may_read_nothing && finding.dumps.size() == before) {  // no thread of it has a frame
+    if (tool->may_skip && finding.dumps.size() == before) {
       if (lines.at() == start) {
         lines.take();
       }

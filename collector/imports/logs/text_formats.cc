@@ -228,12 +228,12 @@ bool is_log(std::string_view head, std::string_view path) {
     return base::contains_any(line, kWords);
   });
   const auto lines = base::split(head, '\n');
-  const bool kernel = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+  const bool known = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
     line = line.substr(0, 4096);
     return is_kernel_line(line) || has_logger(line) || is_header_of_nccl_tests(line) ||
            is_dated(line) || tells_of_stall(line) || is_kernel_frame(line) || is_progress_bar(line);
   });
-  return telling || kernel || names_rank(head) || is_named_like_log(path);
+  return telling || known || names_rank(head) || is_named_like_log(path);
 }
 
 bool is_terminal_copy(std::string_view text) {

@@ -28,8 +28,8 @@ std::optional<LastStack> last_stack(std::span<const std::string_view> lines);
 /// The rank for which torch waits, according to this line.
 std::optional<model::Rank> awaited_rank(std::string_view line);
 
-/// Adds the members of a group in which ranks timed out (`groups`: those that locals list), if
-/// nearly all others have raised.
+/// Adds to `raised`, as ranks that did not raise, the few members of a group that are not in it, if
+/// most members raised. `groups`: those that locals of tracebacks list.
 void add_absent(const std::vector<model::RankSet>& groups, std::map<model::Rank, bool>& raised);
 
 /// Ranks that wrote to the log and did not raise (`raised` says which did), while others timed out:

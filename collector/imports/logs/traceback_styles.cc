@@ -40,7 +40,7 @@ bool is_frame(std::string_view line) {
   return (line.starts_with(' ') || line.starts_with('>')) && unmarked(line).starts_with("File \"");
 }
 
-/// loguru's lines with values begin with one of these below the source.
+/// A line of loguru with a value, below the source.
 bool is_value(std::string_view line) {
   constexpr std::array<std::string_view, 3> kMarks = {"│", "└", "├"};
   line = base::trim(line);

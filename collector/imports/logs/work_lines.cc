@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps: lines that differ only in their numbers, of which one counts up evenly and a decimal goes
-// up and down (a loss, a speed). A message of a wait that is repeated has counters alone.
+// Steps are lines that differ only in their numbers: a whole number counts up evenly, and a decimal
+// (a loss, a speed) rises and falls. A repeated message of a wait has only counters.
 #include "collector/imports/logs/work_lines.h"
 
 #include <algorithm>
@@ -38,7 +38,6 @@ struct Shape {
   std::vector<double> decimals;
 };
 
-/// The number at `at` ends the word before it.
 Shape step_shape_of(std::string_view line) {
   Shape out;
   for (std::size_t at = 0; at < line.size();) {
@@ -85,6 +84,7 @@ bool counts(const std::deque<Shape>& lines) {
   return false;
 }
 
+/// One decimal rises and falls.
 bool measures(const std::deque<Shape>& lines) {
   for (std::size_t i = 0; i < lines.front().decimals.size(); ++i) {
     bool rises = false;
@@ -126,8 +126,8 @@ class Reader {
   bool waited_ = false;  // a rank has timed out
   std::map<std::optional<model::Rank>, bool> raising_;
   std::map<std::string, std::deque<Shape>> steps_;
-  std::optional<model::LogLine> moved_;      // the newest step after that
-  std::optional<model::LogLine> announced_;  // before it
+  std::optional<model::LogLine> moved_;      // the newest step after the timeout
+  std::optional<model::LogLine> announced_;  // before the timeout
   std::map<std::optional<model::Rank>, std::string_view> last_;
 };
 

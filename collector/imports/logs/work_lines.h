@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program that waits for no one wrote while other ranks timed out: steps that continued, a
-// phase that it announced as long, its last message.
+// What ranks that were not waiting wrote while other ranks timed out: steps that continued, a phase
+// that the program announced as long, the last message.
 #pragma once
 
 #include <string_view>

@@ -305,7 +305,8 @@ bool settle_dumps(model::JobModel& job) {
                        model::was_dumped);
   };
   if (!std::any_of(job.observations.begin(), job.observations.end(), any_dumped)) {
-    keep_states(job, false);
+    note_states(job);
+    give_states(job);
     forget_rows(job);
     return false;
   }
@@ -316,7 +317,7 @@ bool settle_dumps(model::JobModel& job) {
     job.observations = separated(std::move(job.observations.front().processes), 0);
   }
   take_rows(job);
-  keep_states(job, true);
+  give_states(job);
   tell_awaited_child(job);
   forget_local_ranks(job);
   name_by_titles(job);

@@ -301,9 +301,10 @@ bool read_attaching(Lines& lines, StackDump& dump) {
   return false;
 }
 
-/// py-bt of Python 2 and of early 3 says "Waiting for the GIL" of any wait with a timeout. The only
-/// thread that is known, in a lock of Python, waits for that lock unless the frames say otherwise.
-/// The only thread of a process waits for no other one to release the GIL.
+/// The only thread of a process does not wait for the GIL, because no other thread can hold it.
+/// py-bt of Python 2 and of early 3 prints "Waiting for the GIL" for any wait with a timeout: if
+/// only one thread is known and it is in a lock of Python, it waits for that lock, unless a frame
+/// shows that it takes the GIL.
 void forget_gil_of_one(model::Process& process, bool all_known) {
   model::Thread* only = process.threads.size() == 1 ? process.threads.data() : nullptr;
   const bool told = only != nullptr && only->waits_on && only->waits_on->kind == "gil";

@@ -167,6 +167,15 @@ std::int64_t numbered_frame(std::string_view line) {
   return address || line.find(" (") != line.npos ? number : -1;
 }
 
+/// The lines of the frame at the cursor.
+std::size_t length_of_frame(const Lines& lines) {
+  std::size_t next = 1;
+  while (next < kMostContinued && continues_gdb_frame(lines.peek(next))) {
+    ++next;
+  }
+  return next;
+}
+
 }  // namespace
 
 bool begins_gdb_frame(std::string_view line) {
@@ -216,10 +225,7 @@ bool begins_bare_bt(const Lines& lines) {
 }
 
 bool begins_cut_bt(const Lines& lines) {
-  std::size_t next = 1;
-  while (next < kMostContinued && continues_gdb_frame(lines.peek(next))) {
-    ++next;
-  }
+  const std::size_t next = length_of_frame(lines);
   const std::int64_t number = numbered_frame(lines.peek());
   const bool address = lines.peek().find(" 0x") != std::string_view::npos ||
                        lines.peek(next).find(" 0x") != std::string_view::npos;
@@ -227,11 +233,7 @@ bool begins_cut_bt(const Lines& lines) {
 }
 
 bool begins_full_py_bt(const Lines& lines) {
-  std::size_t next = 1;
-  while (next < kMostContinued && continues_gdb_frame(lines.peek(next))) {
-    ++next;
-  }
-  return is_full_py_bt(lines.peek()) && is_full_py_bt(lines.peek(next));
+  return is_full_py_bt(lines.peek()) && is_full_py_bt(lines.peek(length_of_frame(lines)));
 }
 
 model::Frame native_frame(std::string_view line) {

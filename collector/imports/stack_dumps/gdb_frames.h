@@ -37,13 +37,13 @@ bool begins_full_py_bt(const Lines& lines);
 /// "---Type <return> to continue, or q <return> to quit---": gdb's pager, in the middle of a stack.
 bool is_gdb_pager(std::string_view line);
 
-/// "#3  0x00007f26 in c10d::Work::wait(long) () from /usr/lib/libtorch_cpu.so", the number is
-/// optional.
+/// "#3  0x00007f26 in c10d::Work::wait(long) () from /usr/lib/libtorch_cpu.so", also without
+/// "#3".
 model::Frame native_frame(std::string_view line);
 
 /// One bt at the cursor. It replaces the native frames of the thread if it shows more of them: gdb
-/// prints the current frame alone after `thread 2` and `frame 1`. Returns the address of the mutex
-/// that the thread waits for: "0x55e0".
+/// prints the current frame alone after `thread 2` and `frame 1`. `dump` gets the source lines of
+/// py-bt-full. Returns the address of the mutex that the thread waits for: "0x55e0".
 std::optional<std::string> read_gdb_bt(Lines& lines, model::Thread& thread, StackDump& dump);
 
 /// py-bt at the cursor, most recent call first. Its frames replace the interpreter's own frames.

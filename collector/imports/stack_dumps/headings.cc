@@ -21,7 +21,7 @@ bool in_heading_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0;
 }
 
-/// A word of letters and digits, and what stands between it and the word before.
+/// A word of letters and digits, and the characters between it and the word before.
 struct Word {
   std::string_view between;
   std::string_view text;

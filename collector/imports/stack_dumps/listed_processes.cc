@@ -184,15 +184,14 @@ bool has_kernel_stack(const model::JobModel& job, pid_t pid) {
 
 }  // namespace
 
-void keep_states(model::JobModel& job, bool dumped) {
+void note_states(model::JobModel& job) {
   const Rows rows = rows_of(job);
   std::vector<model::Fact> kept;
   for (const auto& [pid, row] : rows) {
     const std::string wchan = row->text("wchan").value_or("");
     const auto command = row->list("command");
     const bool of_kernel = !command.empty() && command.front().starts_with('[');
-    if (!dumped && is_in_state(*row, 'D') && !wchan.empty() && !of_kernel &&
-        !has_kernel_stack(job, pid)) {
+    if (is_in_state(*row, 'D') && !wchan.empty() && !of_kernel && !has_kernel_stack(job, pid)) {
       model::Fact sleep{.rank = {}, .pid = pid, .kind = "kernel-stack", .fields = {}};
       sleep.fields["functions"] = std::vector<std::string>{wchan};
       sleep.fields["modules"] = std::vector<std::string>{std::string()};
@@ -200,17 +199,21 @@ void keep_states(model::JobModel& job, bool dumped) {
       sleep.fields["state"] = std::string("D");
       kept.push_back(std::move(sleep));
     }
-    if (auto state = dumped ? std::nullopt : fact_of_row(*row, rows)) {
+    if (auto state = fact_of_row(*row, rows)) {
       kept.push_back(std::move(*state));
     }
   }
+  job.facts.insert(job.facts.end(), kept.begin(), kept.end());
+}
+
+void give_states(model::JobModel& job) {
+  const Rows rows = rows_of(job);
   for (model::Fact& fact : job.facts) {  // /proc/PID/stack does not show the state
     const auto row = fact.kind == "kernel-stack" ? rows.find(fact.pid.value_or(0)) : rows.end();
     if (row != rows.end() && is_in_state(*row->second, 'D')) {
       fact.fields.try_emplace("state", std::string("D"));
     }
   }
-  job.facts.insert(job.facts.end(), kept.begin(), kept.end());
 }
 
 void forget_rows(model::JobModel& job) {

@@ -16,10 +16,13 @@ void note_rows(const std::vector<ProcessRow>& rows, model::JobModel& job);
 /// Gives dumped processes the parent, state and command of their row, and reports forks.
 void take_rows(model::JobModel& job);
 
-/// If no stack is known, facts that need none: a process that sleeps in the kernel, one that has
-/// ended and is not collected ("listed-zombie"), one that a signal stopped ("listed-stopped").
-/// Kernel stacks get the state of their row.
-void keep_states(model::JobModel& job, bool dumped);
+/// For a job without stacks, facts that need none: a process that sleeps in the kernel
+/// ("kernel-stack"), has exited and is not collected ("listed-zombie"), or was stopped by a signal
+/// ("listed-stopped").
+void note_states(model::JobModel& job);
+
+/// Gives kernel stacks the state of their row.
+void give_states(model::JobModel& job);
 
 void forget_rows(model::JobModel& job);
 

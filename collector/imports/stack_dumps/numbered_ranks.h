@@ -6,7 +6,7 @@
 
 namespace ddpdoctor::imports {
 
-/// Takes the rank from a program that only started the ranks, as workers of an MPI pool.
+/// If the ranks are workers of an MPI pool, the program that started them is not a rank.
 void set_clients_apart(model::JobModel& job);
 
 /// Numbers processes in the order in which a launcher starts its ranks: by a process table that

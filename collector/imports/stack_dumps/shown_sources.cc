@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/imports/stack_dumps/shown_sources.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -80,14 +81,18 @@ void read_shown_sources(std::span<const string_view> lines, model::JobModel& job
     if (!shown) {
       continue;
     }
-    files = files ? std::move(files) : files_of_frames(job);
+    if (!files) {
+      files = files_of_frames(job);
+    }
+    const auto output = lines.subspan(i + 1);
+    const auto count = static_cast<std::size_t>(shown->last - shown->first + 1);
     for (const std::string& file : *files) {
-      const auto count = static_cast<std::size_t>(shown->last - shown->first + 1);
-      for (std::size_t k = 0; is_same_file(shown->file, file) && k < count; ++k) {
-        if (i + 1 + k < lines.size()) {
-          job.sources[file].try_emplace(static_cast<int>(shown->first) + static_cast<int>(k),
-                                        base::elide(lines[i + 1 + k], kLongestName));
-        }
+      if (!is_same_file(shown->file, file)) {
+        continue;
+      }
+      int number = static_cast<int>(shown->first);
+      for (const string_view line : output.first(std::min(count, output.size()))) {
+        job.sources[file].try_emplace(number++, base::elide(line, kLongestName));
       }
     }
   }

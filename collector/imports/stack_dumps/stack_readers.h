@@ -25,6 +25,7 @@ std::optional<model::Frame> py_spy_frame(std::string_view line);
 
 /// Frames of py-spy alone, without the line that names their thread.
 bool read_unheaded_py_spy(Lines& lines, std::vector<StackDump>& out);
+/// The text has several such frames in succession.
 bool has_unheaded_stack(std::string_view head);
 
 /// `py-spy dump --json`, one or several consecutive documents. Refuses other documents.

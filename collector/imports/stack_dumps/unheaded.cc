@@ -47,7 +47,7 @@ std::optional<model::Frame> unheaded_py_spy_frame(std::string_view line) {
   return native ? frame : std::nullopt;
 }
 
-/// "...": frames that were left out by who copied the stack.
+/// "...": a person who copied the stack left out frames.
 bool is_gap(std::string_view line) {
   line = base::trim(line);
   return line.size() >= 2 && line.find_first_not_of(".[]") == line.npos;

@@ -6,9 +6,9 @@
 
 namespace ddpdoctor::model {
 
-/// A thread that has slept since an earlier snapshot keeps its wait of then. If the newest facts
-/// show that the lock's taker has closed the file and a child has it open, the thread waits for the
-/// child.
+/// A thread that has slept since an earlier snapshot still has the wait of that snapshot. If the
+/// newest facts show that the process that took the lock has closed the file and its child has it
+/// open, the thread waits for the child.
 void name_heirs_of_locks(JobModel& job);
 
 }  // namespace ddpdoctor::model

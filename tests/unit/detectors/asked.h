@@ -22,6 +22,11 @@ inline Findings asked(std::string_view kind, const model::JobModel& job) {
   return detector->detect(graph::examine(job));
 }
 
+/// The findings of one detector on a log alone; no rank is known to have written it.
+inline Findings asked_of_log(std::string_view kind, const std::string& text) {
+  return asked(kind, tests::job().log({}, text).build());
+}
+
 /// The same job with everything listed in reverse order.
 inline model::JobModel reversed(model::JobModel job) {
   for (model::Observation& observation : job.observations) {

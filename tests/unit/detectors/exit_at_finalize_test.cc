@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// exit-hang in the end of the interpreter itself: its modules are freed, its last thread waits, an
-// exit handler waits for a child.
+// exit-hang while the interpreter finalizes: it frees its modules, its last thread waits for a
+// lock, an exit handler waits for a child.
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {
@@ -13,7 +13,7 @@ const std::string kFinalizes =
     "native:_PyModule_ClearDict@python3.12 | native:Py_FinalizeEx@python3.12 | "
     "native:Py_RunMain@python3.12";
 
-TEST(ExitAtFinalize, ADestructorOfAGroupIsNoExitFunction) {
+TEST(ExitAtFinalize, ADestructorOfAGroupIsNotAnExitFunction) {
   const std::string aborts =
       "native:pthread_join@libc.so.6 | native:commFree@libnccl.so.2 | "
       "native:ncclCommAbort@libnccl.so.2 | "
@@ -45,7 +45,7 @@ TEST(ExitAtFinalize, PythonCodeRunsWhileModulesAreFreed) {
   EXPECT_NE(handler[0].summary.find("atexit"), std::string::npos);
 }
 
-TEST(ExitAtFinalize, NobodyIsLeftToReleaseTheLock) {
+TEST(ExitAtFinalize, NoThreadIsLeftToReleaseTheLock) {
   const std::string lock =
       "native:sem_clockwait_np@libc.so.7 | native:PyThread_acquire_lock_timed@python3.10 | ";
   const std::string wait = lock + "native:PyThread_acquire_lock@python3.10 | ";

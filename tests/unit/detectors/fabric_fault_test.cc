@@ -182,7 +182,7 @@ TEST(FabricFault, NamesBothMachinesIfBothReportFailures) {
       << "the other ends may be on the third machine";
 }
 
-TEST(FabricFault, AnAdapterThatRefusesItsOwnMemoryIsNoConsequence) {
+TEST(FabricFault, AnAdapterThatRefusesItsOwnMemoryIsNotAConsequence) {
   const auto findings = asked(
       kKind,
       hung().killed(1, 9).fact("fabric-event", transfer("node7", "10.0.0.2<1>", 4), 0).build());

@@ -110,7 +110,7 @@ TEST(ForkWithHeldLock, KnowsAThreadThatForkDidNotCopy) {
   EXPECT_EQ(findings[0].locations.at(0).line, 12);
 }
 
-TEST(ForkWithHeldLock, NothingCompletesAFutureInTheOnlyThread) {
+TEST(ForkWithHeldLock, NoOtherThreadCompletesTheFutureOfTheOnlyThread) {
   const auto findings = asked(kKind, asks_a_thread("other.py").build());
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
@@ -208,7 +208,7 @@ TEST(ForkWithHeldLock, KnowsTheLockOfAStreamAndTheGil) {
   EXPECT_NE(gil[0].summary.find("the GIL"), std::string::npos) << gil[0].summary;
 }
 
-TEST(ForkWithHeldLock, KnowsABuiltinOfAStreamInASemaphore) {
+TEST(ForkWithHeldLock, KnowsAFlushThatWaitsForTheLockOfItsStream) {
   const auto told = [](const std::string& wait) {
     return asked(kKind, story({.stack = "native:" + wait +
                                         "@libpthread.so.0 | native:<built-in method flush of "

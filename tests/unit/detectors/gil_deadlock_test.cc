@@ -72,7 +72,7 @@ TEST(GilDeadlock, TheOnlyThreadThatWaitsForSomethingElseHoldsTheGil) {
       1u);
 }
 
-/// A worker of rayon that called Python, from where rayon was called again.
+/// A worker of rayon called Python, and that Python code called rayon again.
 const std::string kInPoolTwice =
     "native:syscall@libc.so.6 | native:rayon_core::sleep::Sleep::sleep@frames.so | "
     "native:rayon_core::join::join_context@frames.so | py:convert@/venv/frames/convert.py:31 | "
@@ -83,7 +83,7 @@ const std::string kJoins =
     "native:futex@libc.so.6 | native:PyThread_acquire_lock_timed@python3.12 | "
     "py:join@/usr/lib/python3.12/threading.py:1149 | py:<module>@/srv/prepare.py:40";
 
-TEST(GilDeadlock, APoolNeedsTheGilThatItsCallerHas) {
+TEST(GilDeadlock, APoolNeedsTheGilThatItsCallerHolds) {
   const auto told = [](const std::string& main, const std::string& other) {
     return asked(kKind, job()
                             .ranks(1)
@@ -97,14 +97,14 @@ TEST(GilDeadlock, APoolNeedsTheGilThatItsCallerHas) {
   EXPECT_NE(findings[0].summary.find("holds the GIL and waits for rayon's threads (convert.py:31"),
             std::string::npos)
       << findings[0].summary;
-  // Another caller of the pool may be the one that has it.
+  // Another caller of the pool may hold the GIL.
   const auto either = told(
       "native:syscall@libc.so.6 | native:rayon_core::latch::LockLatch::wait@frames.so | "
       "py:collect@/venv/frames/lazy.py:7 | py:<module>@/srv/prepare.py:40",
       kPoolWantsGil);
   ASSERT_EQ(either.size(), 1u);
   EXPECT_NE(either[0].summary.find("probably holds the GIL"), std::string::npos);
-  // A thread that computes has it and will release it; or no thread of the pool needs it.
+  // A thread that computes holds the GIL and will release it; or no thread of the pool needs it.
   EXPECT_TRUE(told("native:mul@a.so | py:<module>@/srv/prepare.py:40", kPoolWantsGil).empty());
   EXPECT_TRUE(told(kJoins, "native:rayon_core::sleep::Sleep::sleep@frames.so").empty());
 }
@@ -120,26 +120,29 @@ TEST(GilDeadlock, AHolderThatComputesWillReleaseIt) {
                   .empty());
 }
 
-/// A thread of the driver that calls a function of the program, which wants the GIL.
+/// The findings on one process: its main thread, and a second one.
+Findings of_two_threads(const std::string& main, const std::string& second) {
+  return asked(kKind, job().ranks(1).stack(0, main).thread(0, {.stack = second}).build());
+}
+
+/// A thread of the driver calls a function of the program, which needs the GIL.
 const std::string kCallback = kTakesGil +
                               " | native:guard@bindings.so | py:fill@/srv/mask.py:12 | "
                               "native:trampoline@bindings.so | native:worker@libgpu.so.5";
 
 TEST(GilDeadlock, ACallMayWaitForTheCallbackThatNeedsTheGil) {
-  const auto told = [](const std::string& caller, const std::string& callback) {
-    return asked(kKind, job().ranks(1).stack(0, caller).thread(0, {.stack = callback}).build());
-  };
   const std::string launches =
       "native:sched_yield@libc.so.6 | native:submit@libgpu.so.5 | native:launch_host@librt.so | "
       "py:run@/srv/step.py:30";
-  const auto findings = told(launches, kCallback);
+  const auto findings = of_two_threads(launches, kCallback);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_NE(findings[0].summary.find("blocked in submit (step.py:30"), std::string::npos)
       << findings[0].summary;
   EXPECT_NE(findings[0].locations.back().note.find("callback"), std::string::npos);
-  // It computes; or the thread that wants the GIL is not the driver's.
-  EXPECT_TRUE(told("native:submit@libgpu.so.5 | py:run@/srv/step.py:30", kCallback).empty());
-  EXPECT_TRUE(told(launches, kTakesGil + " | py:load@/srv/data.py:7").empty());
+  // The caller computes; or the thread that needs the GIL is not the driver's.
+  EXPECT_TRUE(
+      of_two_threads("native:submit@libgpu.so.5 | py:run@/srv/step.py:30", kCallback).empty());
+  EXPECT_TRUE(of_two_threads(launches, kTakesGil + " | py:load@/srv/data.py:7").empty());
 }
 
 TEST(GilDeadlock, CodeThatReleasesTheGilIsNotTheHolder) {
@@ -161,25 +164,24 @@ TEST(GilDeadlock, CodeThatReleasesTheGilIsNotTheHolder) {
             0U);
 }
 
-TEST(GilDeadlock, AThreadThatRunsPythonEntersItOnceMore) {
+TEST(GilDeadlock, AThreadThatRunsPythonWaitsForTheGilAgain) {
   const std::string own =
       "native:pthread_cond_timedwait@libc.so.6 | native:take_gil@python3.7 | "
       "native:PyGILState_Ensure@python3.7 | native:Guard::Guard@libarr.so | "
       "native:arr::release@libarr.so | ";
   const std::string evaluates = "native:_PyEval_EvalFrameDefault@python3.7 | native:run@app";
-  const auto told = [](const std::string& stack, const std::string& main) {
-    return asked(kKind, job().ranks(1).stack(0, main).thread(0, {.stack = stack}).build());
-  };
   const std::string joins = "native:pthread_join@libc.so.6 | native:main@app";
-  const auto findings = told(own + evaluates, joins);
+  const auto findings = of_two_threads(joins, own + evaluates);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_NE(findings[0].summary.find("arr::release"), std::string::npos) << findings[0].summary;
   EXPECT_NE(findings[0].summary.find("to end"), std::string::npos) << findings[0].summary;
-  // It has released the GIL; it does not run Python; another one computes.
-  EXPECT_TRUE(told(own + "native:gil_scoped_release@libarr.so | " + evaluates, joins).empty());
-  EXPECT_TRUE(told(own + "native:run@app", joins).empty());
-  EXPECT_TRUE(told(own + evaluates, "native:mul@libarr.so | native:main@app").empty());
-  EXPECT_TRUE(told(own + evaluates, "native:mul@libarr.so | py:serve@/srv/app.py:3").empty());
+  // The thread has released the GIL; it does not run Python; another thread computes.
+  EXPECT_TRUE(
+      of_two_threads(joins, own + "native:gil_scoped_release@libarr.so | " + evaluates).empty());
+  EXPECT_TRUE(of_two_threads(joins, own + "native:run@app").empty());
+  EXPECT_TRUE(of_two_threads("native:mul@libarr.so | native:main@app", own + evaluates).empty());
+  EXPECT_TRUE(
+      of_two_threads("native:mul@libarr.so | py:serve@/srv/app.py:3", own + evaluates).empty());
 }
 
 TEST(GilDeadlock, IsSilentWhenTheHolderComputes) {

@@ -213,7 +213,7 @@ TEST(IoStall, IsOnlyPossibleAfterOneLook) {
                        .build())));
 }
 
-/// Rank 0's main thread waits for these threads.
+/// The main thread of rank 0 waits for several threads with this stack.
 JobBuilder with_workers(const std::string& stack, int threads) {
   JobBuilder builder = story();
   builder.stack(0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that one rank of several left out, loops that one stage has left, pairs that NCCL could
-// not connect: all are reported by p2p-deadlock.
+// p2p-deadlock: a message that one rank of several left out, a loop that one stage of a pipeline
+// has left, two ranks that NCCL could not connect.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -13,7 +13,8 @@ constexpr const char* kMail =
     "def give(found):\n    dist.send(found, 0)\n\ndef take(who):\n    dist.recv(box, who)\n\n"
     "def main():\n    for _ in range(9):\n        dist.broadcast(w, 0)\n        turn(self)\n";
 
-/// Rank 0 takes a message of rank 1; rank 2 has given its own, and both are in the next broadcast.
+/// Rank 0 waits for a message of rank 1; ranks 1 and 2 are in the next broadcast. Rank 2 has sent
+/// its own message if `others_gave`.
 JobBuilder round_of_mail(bool others_gave) {
   JobBuilder builder = job();
   builder.ranks(3).source("/srv/mail.py", kMail);
@@ -46,7 +47,7 @@ JobBuilder round_of_mail(bool others_gave) {
   return builder;
 }
 
-TEST(MessagesThatDoNotMeet, BlamesThePeerThatLeftOutItsMessage) {
+TEST(LeftOutMessage, BlamesThePeerThatLeftOutItsMessage) {
   const Findings findings = asked("p2p-deadlock", round_of_mail(true).build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
@@ -55,7 +56,7 @@ TEST(MessagesThatDoNotMeet, BlamesThePeerThatLeftOutItsMessage) {
   EXPECT_TRUE(findings[0].summary.starts_with("`found` (mail.py:3)")) << findings[0].summary;
 }
 
-/// Without records of messages: rank 0 takes that of rank 1, and rank 2 waits at `line`.
+/// The same without records of messages; `third` is the stack of rank 2.
 JobBuilder mail_on_stacks(const char* third) {
   const std::string all = "main@/srv/mail.py~dist.broadcast";
   JobBuilder builder = job();
@@ -71,7 +72,7 @@ JobBuilder mail_on_stacks(const char* third) {
   return builder;
 }
 
-TEST(MessagesThatDoNotMeet, ARankThatStandsInTheMessageShowsWhoLeftItOut) {
+TEST(LeftOutMessage, ARankThatWaitsInTheMessageShowsWhichPeerLeftItOut) {
   const std::string gives = in(
       "send", "py:give@/srv/mail.py:7 | py:turn@/srv/mail.py:4 | py:main@/srv/mail.py:15", "dst=0");
   const Findings findings = asked("p2p-deadlock", mail_on_stacks(gives.c_str()).build());
@@ -82,7 +83,7 @@ TEST(MessagesThatDoNotMeet, ARankThatStandsInTheMessageShowsWhoLeftItOut) {
   EXPECT_TRUE(alone.empty() || alone[0].culprits == model::RankSet{0});
 }
 
-TEST(MessagesThatDoNotMeet, BlamesNoPeerIfNobodyMadeTheMessage) {
+TEST(LeftOutMessage, BlamesNoPeerIfNoRankMadeTheMessage) {
   const Findings findings = asked("p2p-deadlock", round_of_mail(false).build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
@@ -101,7 +102,7 @@ JobBuilder stages(const std::string& source) {
   return builder;
 }
 
-TEST(MessagesThatDoNotMeet, NamesTheLoopOfAPipelineThatOneStageHasLeft) {
+TEST(LeftOutMessage, NamesTheLoopOfAPipelineThatOneStageHasLeft) {
   const Findings findings = asked("p2p-deadlock", stages(kStages).build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
@@ -111,7 +112,7 @@ TEST(MessagesThatDoNotMeet, NamesTheLoopOfAPipelineThatOneStageHasLeft) {
       << findings[0].summary;
 }
 
-TEST(MessagesThatDoNotMeet, ALoopWhoseLengthDependsOnTheRankIsNoMistake) {
+TEST(LeftOutMessage, ALoopWhoseLengthDependsOnTheRankIsNoMistake) {
   std::string source = kStages;
   source.replace(source.find("range(n)"), 8, "range(2 - dist.get_rank())");
   const Findings findings = asked("p2p-deadlock", stages(source).build());
@@ -119,7 +120,7 @@ TEST(MessagesThatDoNotMeet, ALoopWhoseLengthDependsOnTheRankIsNoMistake) {
   EXPECT_EQ(findings[0].locations.at(0).line, 5);
 }
 
-/// Both ranks have ended in NCCL's error, and this is what each called last.
+/// Both ranks exited with NCCL's error; `one` and `other` are the operations that they called last.
 JobBuilder refused(const std::string& one, const std::string& other) {
   JobBuilder builder = job();
   builder.ranks(2).exited(kAll, 1).log(
@@ -139,7 +140,7 @@ JobBuilder refused(const std::string& one, const std::string& other) {
   return builder;
 }
 
-TEST(MessagesThatDoNotMeet, ExplainsTheAddressThatNcclCouldNotRead) {
+TEST(LeftOutMessage, ExplainsTheAddressThatNcclCouldNotRead) {
   const Findings findings = asked("p2p-deadlock", refused("send", "send").build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);

@@ -12,29 +12,27 @@ using namespace ddpdoctor::tests;
 constexpr std::string_view kKind = "rank-raised";
 
 TEST(RankRaisedInALog, TheLinesOfAnErrorOfCudaAreNoWorkThatGoesOn) {
-  const auto findings = asked(kKind, job()
-                                         .log({}, R"([rank1]: Traceback (most recent call last):
+  const auto findings = asked_of_log(kKind, R"([rank1]: Traceback (most recent call last):
 [rank1]:   File "/srv/a.py", line 3, in load
 [rank1]:     x.item()
 [rank1]: RuntimeError: CUDA error: device-side assert triggered
 [rank1]: CUDA kernel errors might be asynchronously reported at some other API call.
 [rank1]: For debugging consider passing CUDA_LAUNCH_BLOCKING=1
 [rank1]: Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.
-)")
-                                         .build());
+)");
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_NE(findings[0].confidence, Confidence::kPossible);
 }
 
-TEST(RankRaisedInALog, TheLinesOfItsMessageAreNoWorkThatGoesOn) {
+TEST(RankRaisedInALog, TheLinesOfItsMessageDoNotShowThatTheRankContinued) {
   const std::string raised =
       "[rank1]: Traceback (most recent call last):\n"
       "[rank1]:   File \"/srv/a.py\", line 3, in load\n[rank1]:     check()\n"
       "[rank1]: ValueError: the batch does not fit\n[rank1]:   - tokens: 9\n[rank1]: \n"
       "[rank1]: shorten it\n[rank1]: or raise the limit\n";
-  EXPECT_EQ(asked(kKind, job().log({}, raised).build()).size(), 1U);
+  EXPECT_EQ(asked_of_log(kKind, raised).size(), 1U);
   // Here the launcher writes the prefix, and the rank continued.
-  EXPECT_TRUE(asked(kKind, job().log({}, "[rank1]: begin\n" + raised).build()).empty());
+  EXPECT_TRUE(asked_of_log(kKind, "[rank1]: begin\n" + raised).empty());
 }
 
 TEST(RankRaisedInALog, IsSilentWhereTheStepsOfALogGoOn) {
@@ -45,9 +43,9 @@ TEST(RankRaisedInALog, IsSilentWhereTheStepsOfALogGoOn) {
   const std::string failed =
       "Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in push\n    post()\n"
       "ConnectionError: no\n";
-  EXPECT_TRUE(asked(kKind, job().log({}, steps + failed + steps).build()).empty());
-  EXPECT_FALSE(asked(kKind, job().log({}, steps + failed).build()).empty());
-  EXPECT_FALSE(asked(kKind, job().log({}, steps + failed + "bye\nrank 0 ended\n").build()).empty());
+  EXPECT_TRUE(asked_of_log(kKind, steps + failed + steps).empty());
+  EXPECT_FALSE(asked_of_log(kKind, steps + failed).empty());
+  EXPECT_FALSE(asked_of_log(kKind, steps + failed + "bye\nrank 0 ended\n").empty());
 }
 
 TEST(RankRaisedInALog, ReadsWhyNcclFailed) {
@@ -76,14 +74,14 @@ Traceback (most recent call last):
     raise TimeoutError("RPC call to run timed out.") from e
 TimeoutError: RPC call to run timed out.
 )";
-  EXPECT_TRUE(asked(kKind, job().log({}, text).build()).empty());
+  EXPECT_TRUE(asked_of_log(kKind, text).empty());
 }
 
 TEST(RankRaisedInALog, TorchsWarningOfABarrierIsNoFindingOfItsOwn) {
   const std::string warning =
       "[rank1]:[W210 07:30:12.0 ProcessGroupNCCL.cpp:4115] [PG ID 0 PG GUID 0 Rank 1]  using GPU 1 "
       "to perform barrier as devices used by this process are currently unknown.\n";
-  EXPECT_TRUE(asked("wrong-device", job().log({}, warning).build()).empty());
+  EXPECT_TRUE(asked_of_log("wrong-device", warning).empty());
   EXPECT_FALSE(
       asked("wrong-device", job().ranks(2).stack(kAll, kInBarrier).log({}, warning).build())
           .empty());
@@ -97,30 +95,26 @@ TEST(RankRaisedInALog, ASystemErrorOfNcclBelowATimeoutIsItsEffect) {
   const std::string raised =
       "Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in f\n    g()\n"
       "RuntimeError: NCCL error in: NCCLUtils.hpp:136, unhandled system error\n";
-  EXPECT_TRUE(asked(kKind, job().log({}, timeout + raised).build()).empty());
-  EXPECT_FALSE(asked(kKind, job().log({}, raised + timeout).build()).empty());
+  EXPECT_TRUE(asked_of_log(kKind, timeout + raised).empty());
+  EXPECT_FALSE(asked_of_log(kKind, raised + timeout).empty());
 }
 
 const std::string kHubWaits = "still waiting to acquire lock on /c/.locks/m/4f.lock\n";
 
 TEST(StaleFileLockInALog, NamesTheFilesThatItWaitedForUntilItsEnd) {
   const std::string other = "still waiting to acquire lock on /c/.locks/m/7a.lock\n";
-  const auto findings =
-      asked("stale-file-lock",
-            job()
-                .log({}, "Fetching 13 files\n" + kHubWaits + other + kHubWaits +
+  const auto findings = asked_of_log(
+      "stale-file-lock", "Fetching 13 files\n" + kHubWaits + other + kHubWaits +
                              "^CTraceback (most recent call last):\n  File \"a.py\", line 8\n"
-                             "KeyboardInterrupt\n")
-                .build());
+                             "KeyboardInterrupt\n");
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_NE(findings[0].summary.find("2 lock files, /c/.locks/m/4f.lock"), std::string::npos);
   EXPECT_TRUE(findings[0].culprits.empty());
 }
 
-TEST(StaleFileLockInALog, IsSilentWhereTheOutputGoesOnOrItWaitedOnce) {
-  EXPECT_TRUE(asked("stale-file-lock", job().log({}, kHubWaits).build()).empty());
-  EXPECT_TRUE(
-      asked("stale-file-lock", job().log({}, kHubWaits + kHubWaits + "loaded\n").build()).empty());
+TEST(StaleFileLockInALog, IsSilentIfTheOutputContinuesOrTheProcessWaitedOnce) {
+  EXPECT_TRUE(asked_of_log("stale-file-lock", kHubWaits).empty());
+  EXPECT_TRUE(asked_of_log("stale-file-lock", kHubWaits + kHubWaits + "loaded\n").empty());
 }
 
 std::string traced(const std::string& parent, const std::string& child) {
@@ -130,29 +124,25 @@ std::string traced(const std::string& parent, const std::string& child) {
 }
 
 TEST(ProcessDeadlockInATrace, AParentThatWaitsForAChildThatWrites) {
-  const auto findings = asked(
-      "process-deadlock", job().log({}, traced("wait4(31, ", "write(1, \"text\\n\", 5")).build());
+  const auto findings =
+      asked_of_log("process-deadlock", traced("wait4(31, ", "write(1, \"text\\n\", 5"));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_NE(findings[0].summary.find("process 20 is waiting for its child 31 to exit"),
             std::string::npos);
-  EXPECT_EQ(asked("process-deadlock",
-                  job()
-                      .log({},
-                           "$ strace -f -p 20\n[pid 20] wait4(31, <unfinished ...>\n"
-                           "[pid 31] write(2, \"x\", 1) = 1\n[pid 31] write(2, \"x\", 1\n")
-                      .build())
+  EXPECT_EQ(asked_of_log("process-deadlock",
+                         "$ strace -f -p 20\n[pid 20] wait4(31, <unfinished ...>\n"
+                         "[pid 31] write(2, \"x\", 1) = 1\n[pid 31] write(2, \"x\", 1\n")
                 .size(),
             1U);
 }
 
-TEST(ProcessDeadlockInATrace, NotForAnotherChildAnotherFileOrACallThatReturned) {
+TEST(ProcessDeadlockInATrace, IsSilentForAnotherChildAnotherFileOrACallThatReturned) {
   for (const auto& [parent, child] :
        {std::pair("wait4(32, ", "write(1, \"text\", 4"), std::pair("wait4(31, ", "read(0, "),
         std::pair("wait4(31, ", "write(7, \"text\", 4"),
         std::pair("wait4(31, ", "write(1, \"text\", 4) = 4"),
         std::pair("wait4(31, [{WIFEXITED(s)}], 0, NULL) = 31", "write(1, \"text\", 4")}) {
-    EXPECT_TRUE(asked("process-deadlock", job().log({}, traced(parent, child)).build()).empty())
-        << parent << child;
+    EXPECT_TRUE(asked_of_log("process-deadlock", traced(parent, child)).empty()) << parent << child;
   }
 }
 

@@ -24,7 +24,7 @@ TEST(LongPhase, NamesTheRankAtWork) {
   EXPECT_EQ(findings[0].locations.at(0).line, 5);
 }
 
-TEST(LongPhase, ShowsWhereTwoSidesAtOneLinePartInALibrary) {
+TEST(LongPhase, ShowsWhereTwoSidesAtOneLineDivergeInALibrary) {
   const std::string experts = "py:forward@/venv/lib/python3.11/site-packages/moe/model.py:";
   const std::string step = " | py:main@/srv/train.py:20";
   JobBuilder builder = job();

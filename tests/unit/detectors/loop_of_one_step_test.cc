@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop inside a step: ranks before it in the same step have not left it.
+// A loop inside a step: a rank that has not reached it in the same step has not left it.
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -12,7 +12,7 @@ constexpr const char* kHooks =
     "        except ValueError:\n            pass\n        for hook in hooks:\n"
     "            hook(step)\n";
 
-/// Rank 2 is in the second hook of its step, the others are in learn() of theirs.
+/// Rank 2 is in the second hook of its step; ranks 0 and 1 are in learn() of their step.
 model::JobModel in_steps(std::int64_t theirs, std::int64_t own) {
   JobBuilder builder = job();
   builder.ranks(3).source(kTrain, kHooks);

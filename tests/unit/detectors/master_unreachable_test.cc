@@ -198,50 +198,48 @@ TEST(MasterUnreachable, KnowsTheServerThatIsAClientItself) {
   EXPECT_TRUE(asked(kKind, told("native:c10d::TCPStore::waitForWorkers | ")).empty());
 }
 
-Findings of_text(const std::string& log) {
-  return asked(kKind, job().log({}, log).build());
-}
-
 std::string name_unknown(const std::string& host) {
   return "[W715 20:00:39 socket.cpp:752] [c10d] The IPv6 network addresses of (" + host +
          ", 59699) cannot be retrieved (gai error: -2 - Name or service not known).\n";
 }
 
-TEST(MasterUnreachable, ANameThatIsTriedAgainMayStillAppear) {
-  const auto pod = of_text(name_unknown("trainer-0.trainer"));
+TEST(MasterUnreachable, AHostNameThatIsTriedAgainMayStillResolve) {
+  const auto pod = asked_of_log(kKind, name_unknown("trainer-0.trainer"));
   ASSERT_EQ(pod.size(), 1u);
   EXPECT_TRUE(nothing_likely(pod));
   EXPECT_NE(pod[0].summary.find("trainer-0.trainer:59699"), std::string::npos) << pod[0].summary;
-  const auto brackets = of_text(name_unknown("[fd00::8]"));
+  const auto brackets = asked_of_log(kKind, name_unknown("[fd00::8]"));
   ASSERT_EQ(brackets.size(), 1u);
   EXPECT_FALSE(nothing_likely(brackets)) << "brackets never resolve";
   EXPECT_NE(brackets[0].fix.find("brackets"), std::string::npos);
-  EXPECT_TRUE(of_text(name_unknown("trainer-0.trainer") + "step 1 loss 0.4\n").empty());
+  EXPECT_TRUE(asked_of_log(kKind, name_unknown("trainer-0.trainer") + "step 1 loss 0.4\n").empty());
 }
 
-TEST(MasterUnreachable, APortInUseThatNcclPassedIsNotTheCause) {
+TEST(MasterUnreachable, APortInUseIsNotTheCauseIfNcclStartedAfterIt) {
   const std::string in_use =
       "[W socket.cpp:436] [c10d] The server socket has failed to bind to [::]:12211 (errno: 98 - "
       "Address already in use).\n";
   const std::string nccl = "n1:7:8 [0] NCCL INFO Using network IB\n";
-  EXPECT_FALSE(nothing_likely(of_text(in_use)));
-  EXPECT_TRUE(nothing_likely(of_text(in_use + nccl)));
-  EXPECT_FALSE(nothing_likely(
-      of_text(in_use + nccl +
-              "torch.distributed.DistNetworkError: The server socket has failed to listen\n")));
+  EXPECT_FALSE(nothing_likely(asked_of_log(kKind, in_use)));
+  EXPECT_TRUE(nothing_likely(asked_of_log(kKind, in_use + nccl)));
+  EXPECT_FALSE(nothing_likely(asked_of_log(
+      kKind, in_use + nccl +
+                 "torch.distributed.DistNetworkError: The server socket has failed to listen\n")));
 }
 
 TEST(MasterUnreachable, TheReasonOfSshComesBeforeTheHintOfMpirun) {
   const std::string hint = "ORTE was unable to reliably start one or more daemons.\n";
   const std::string command = "$ mpirun -H n0.pods,n1.pods python train.py\n";
-  const auto cut =
-      of_text(command + "ssh: Could not resolve hostname n1: Name does not resolve\n" + hint);
+  const auto cut = asked_of_log(
+      kKind, command + "ssh: Could not resolve hostname n1: Name does not resolve\n" + hint);
   ASSERT_EQ(cut.size(), 1u);
   EXPECT_NE(cut[0].summary.find("the command names n1.pods"), std::string::npos) << cut[0].summary;
   EXPECT_NE(cut[0].fix.find("orte_keep_fqdn_hostnames"), std::string::npos);
-  const auto other = of_text("ssh: Could not resolve hostname n7: Name does not resolve\n" + hint);
+  const auto other =
+      asked_of_log(kKind, "ssh: Could not resolve hostname n7: Name does not resolve\n" + hint);
   EXPECT_EQ(other.at(0).fix.find("orte_keep_fqdn_hostnames"), std::string::npos);
-  EXPECT_TRUE(of_text("ssh: Could not resolve hostname github: Name does not resolve\n").empty())
+  EXPECT_TRUE(asked_of_log(kKind, "ssh: Could not resolve hostname github: Name does not resolve\n")
+                  .empty())
       << "of a different command";
 }
 

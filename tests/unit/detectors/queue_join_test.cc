@@ -131,7 +131,7 @@ TEST(QueueJoin, AQueueWhoseReadersAllWaitIsNeverFinished) {
   EXPECT_TRUE(nothing_likely(asked(kKind, joined({idle}, kSkips).looked_once().build())));
 }
 
-TEST(QueueJoin, AReaderAtWorkMayMarkItsItemYet) {
+TEST(QueueJoin, AReaderAtWorkMayStillMarkItsItem) {
   const std::string idle = next_item("<Queue at 0x7a>");
   const std::string works =
       "native:sgemm@libopenblas.so | py:Grader.grade@/srv/grade.py:30 | "
@@ -139,9 +139,9 @@ TEST(QueueJoin, AReaderAtWorkMayMarkItsItemYet) {
   EXPECT_TRUE(asked(kKind, joined({idle, works}, kSkips).build()).empty());
   EXPECT_TRUE(asked(kKind, joined({}, kSkips).build()).empty());
   EXPECT_TRUE(asked(kKind, joined({next_item("<Queue at 0x7b>")}, kSkips).build()).empty())
-      << "another queue";
+      << "a different queue";
   EXPECT_TRUE(asked(kKind, joined({next_item("<Queue at 0x7a>", "0.5")}, kSkips).build()).empty())
-      << "its loop goes on";
+      << "the loop of the reader continues";
 }
 
 TEST(QueueJoin, AnItemThatAnotherProcessMayHaveIsNotLost) {

@@ -290,7 +290,7 @@ TEST(RankExited, OfSeveralThatFailedIsWhoWasFirst) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({3}));
 }
 
-TEST(RankExited, IsNotTheCauseWhereTheOthersMeetAgainWithTwoWorldSizes) {
+TEST(RankExited, IsNotTheCauseIfTheOthersReturnToTheRendezvousWithTwoWorldSizes) {
   const auto told = [](const std::string& size) {
     return job()
         .ranks(3)
@@ -300,7 +300,7 @@ TEST(RankExited, IsNotTheCauseWhereTheOthersMeetAgainWithTwoWorldSizes) {
         .environment(1, "WORLD_SIZE", size)
         .build();
   };
-  EXPECT_TRUE(asked("rank-exited", told("2")).empty()) << "rank 1 knows that rank 2 has left";
+  EXPECT_TRUE(asked("rank-exited", told("2")).empty()) << "rank 1 knows that rank 2 has exited";
   EXPECT_EQ(asked("rank-exited", told("3")).size(), 1u);
 }
 

@@ -148,7 +148,7 @@ TEST(StoreWait, NamesTheKeyAsTheUserWroteIt) {
   EXPECT_NE(told("shards//1").at(0).summary.find("shards//1"), std::string::npos);
 }
 
-TEST(StoreWait, AKeyThatIsDeletedMayHaveBeenThere) {
+TEST(StoreWait, AccusesNoRankForAKeyThatTheProgramDeletes) {
   const auto told = [](const std::string& drop, const model::RankSet& late) {
     JobBuilder builder = job();
     builder.ranks(4)
@@ -167,13 +167,13 @@ TEST(StoreWait, AKeyThatIsDeletedMayHaveBeenThere) {
   };
   const auto findings = told("delete_key(f'note/{n}')", {2});
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_TRUE(findings[0].culprits.empty()) << "who is at fault is not known";
+  EXPECT_TRUE(findings[0].culprits.empty()) << "the rank at fault is not known";
   EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1, 2, 3}));
   ASSERT_GE(findings[0].locations.size(), 3u);
   EXPECT_EQ(findings[0].locations[0].line, 6);
   EXPECT_EQ(findings[0].locations[1].line, 9);
   EXPECT_EQ(findings[0].locations[2].line, 3);
-  // Another key, or most ranks have not read it: the rank that sets it has not done so.
+  // A different key is deleted, or most ranks have not read the key: its setter has not set it.
   EXPECT_EQ(told("delete_key(f'page/{n}')", {2})[0].culprits, model::RankSet({0, 1, 3}));
   EXPECT_EQ(told("delete_key(f'note/{n}')", {1, 2, 3})[0].culprits, model::RankSet({0}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that compare ranks and raise on all of them.
+// Libraries that compare what ranks passed and raise an exception on all ranks.
 #include <string>
 
 #include "tests/unit/detectors/asked.h"
@@ -53,14 +53,14 @@ TEST(ToldDifference, OfLossesSaysWhatARankLacks) {
       << findings[0].summary;
 }
 
-TEST(ToldDifference, IsNoExceptionOfTheRankThatPrintsIt) {
+TEST(ToldDifference, IsNotAnExceptionOfTheRankThatPrintsIt) {
   const auto log = [](const std::string& text) { return job().log(1, text).build(); };
   EXPECT_TRUE(asked("rank-raised", log(shapes("  - Process 0: [4]\n"))).empty());
   EXPECT_FALSE(asked("rank-raised", log(kHead + "ValueError: shape mismatches\n")).empty());
   EXPECT_TRUE(asked("mismatched-shape", log(kHead + "ValueError: shape mismatches\n")).empty());
 }
 
-TEST(ToldDifference, OfWhatZeroGathersQuotesBoth) {
+TEST(ToldDifference, OfWhatZeroGathersQuotesBothRanks) {
   const auto findings = asked(
       "skipped-sharded-module",
       job()

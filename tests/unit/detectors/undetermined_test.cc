@@ -247,11 +247,14 @@ TEST(Undetermined, IsSilentIfADumpedProcessRunsOrItsStateIsUnknown) {
   EXPECT_TRUE(asked("undetermined", dump_of_one('?')).empty());
 }
 
+std::string first_summary(const Findings& findings) {
+  return findings.empty() ? std::string() : findings[0].summary;
+}
+
 std::string summary_of_log(const std::string& text) {
   model::JobModel job;
   job.logs.push_back({.rank = {}, .text = text});
-  const Findings findings = asked("undetermined", job);
-  return findings.empty() ? std::string() : findings[0].summary;
+  return first_summary(asked("undetermined", job));
 }
 
 TEST(Undetermined, QuotesTheLastLineOfALogInWhichItKnowsNothing) {
@@ -260,7 +263,7 @@ TEST(Undetermined, QuotesTheLastLineOfALogInWhichItKnowsNothing) {
             std::string::npos);
 }
 
-TEST(Undetermined, OfAProgressBarTheLastStateIsTheLine) {
+TEST(Undetermined, QuotesTheLastStateOfAProgressBar) {
   EXPECT_NE(summary_of_log("epoch 1\n10%|#   |\r20%|##  | 2/10\r\n")
                 .find("its last line: 20%|##  | 2/10"),
             std::string::npos);
@@ -270,7 +273,7 @@ TEST(Undetermined, AnEmptyLogHasNoLastLine) {
   EXPECT_EQ(summary_of_log("\n----\n"), "no stack and no recorded call of any rank is known");
 }
 
-/// A dump of ranks at these lines, seen once.
+/// One snapshot by py-spy of ranks at these lines.
 model::JobModel dump_of(std::initializer_list<std::pair<int, const char*>> lines) {
   JobBuilder builder = job();
   builder.ranks(static_cast<int>(lines.size()));
@@ -317,8 +320,7 @@ TEST(Undetermined, NamesAnAbortThatWaitsBehindTheSameGpu) {
 
 TEST(Undetermined, SaysThatAServerAnswersOnlyIfItProduces) {
   const auto summary = [](const std::string& log) {
-    const Findings findings = asked("undetermined", job().log({}, log).build());
-    return findings.empty() ? std::string() : findings[0].summary;
+    return first_summary(asked_of_log("undetermined", log));
   };
   const std::string posted = "INFO: 10.0.0.1:4 - \"POST /v1/completions HTTP/1.1\" 200 OK\n";
   EXPECT_NE(summary(posted).find("answered a request"), std::string::npos);
@@ -338,9 +340,9 @@ TEST(Undetermined, IsSilentOnNcclTestsThatEndWell) {
       "           8             2   float     sum   1311.5    0.80    1.40  4e-07\n";
   const std::string summary =
       "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.6629 \n#\n";
-  EXPECT_TRUE(asked("undetermined", job().log({}, run + summary).build()).empty());
-  EXPECT_FALSE(asked("undetermined", job().log({}, run).build()).empty());
-  EXPECT_FALSE(asked("undetermined", job().log({}, run + summary + run).build()).empty());
+  EXPECT_TRUE(asked_of_log("undetermined", run + summary).empty());
+  EXPECT_FALSE(asked_of_log("undetermined", run).empty());
+  EXPECT_FALSE(asked_of_log("undetermined", run + summary + run).empty());
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ TEST(NoPid, PySpyNamesThreadsByAddress) {
   EXPECT_EQ(told(read({{"rank0.txt", main}, {"rank1.txt", other}})), "1 looks: 0=0 1=0");
 }
 
-TEST(DumpIdentity, TheClientOfAnMpiPoolIsNoRank) {
+TEST(MpiPool, TheClientIsNotARank) {
   const auto of = [](int pid, const std::string& command) {
     return fmt::format(
         "Process {0}: {1}\nPython v3.11.7 (/usr/bin/python3.11)\n\n"

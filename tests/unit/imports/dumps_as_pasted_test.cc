@@ -51,7 +51,7 @@ constexpr std::string_view kExcerpt =
     "Thread 82 (idle): \"runner\"\n    spin (jobs.py:6)\n"
     "Thread 71 (idle): \"MainThread\"\n    get (queue.py:171)\n    main (serve.py:9)\n";
 
-TEST(DumpsAsPasted, ThreadsAboveTheMainThreadAreOfItsProcess) {
+TEST(PastedDumps, ThreadsAboveTheMainThreadAreOfItsProcess) {
   const std::string excerpt(kExcerpt);
   for (const std::string& text :
        {excerpt, "$ py-spy dump --native --pid 71 | less   # hangs\n\n" + excerpt}) {
@@ -65,14 +65,14 @@ TEST(DumpsAsPasted, ThreadsAboveTheMainThreadAreOfItsProcess) {
   EXPECT_EQ(only(alone).pid, 71);
 }
 
-TEST(DumpsAsPasted, ASecondMainThreadIsOfTheNextProcess) {
+TEST(PastedDumps, ASecondMainThreadIsOfTheNextProcess) {
   const std::string other =
       "Thread 72 (idle): \"MainThread\"\n    get (queue.py:171)\n    main (serve.py:9)\n";
   const auto job = read_dump("$ py-spy dump --pid 71\n" + std::string(kExcerpt) + other);
   ASSERT_EQ(job.observations.front().processes.size(), 2U);
 }
 
-TEST(DumpsAsPasted, SedShowsTheLinesOfAFrame) {
+TEST(PastedDumps, SedShowsTheSourceOfAFrame) {
   const std::string dump =
       "Process 71: python work.py\nPython v3.11.2 (/usr/bin/python3.11)\n\n"
       "Thread 71 (idle): \"MainThread\"\n    stop (jobs/util/child.py:12)\n";
@@ -86,7 +86,7 @@ TEST(DumpsAsPasted, SedShowsTheLinesOfAFrame) {
             "    os.waitpid(pid, 0)");
   EXPECT_EQ(line("$ sed -n '11,12p' /srv/jobs/util/child.py\ndef stop():\n    wait()\n", 12),
             "    wait()");
-  // Of a different file, a different command, or none.
+  // The lines of a different file; a command that shows no lines.
   EXPECT_EQ(line("% sed -n 12p other.py\n    os.waitpid(pid, 0)\n", 12), "");
   EXPECT_EQ(line("% sed -n 's/12p/x/' util/child.py\n    os.waitpid(pid, 0)\n", 12), "");
 }

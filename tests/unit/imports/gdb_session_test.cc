@@ -110,7 +110,7 @@ TEST(GdbSession, AProcessWithTheMainThreadOfAnotherOneWasForkedFromIt) {
   EXPECT_TRUE(model::facts(fixed, "fork").empty());
 }
 
-TEST(GdbSession, AnLwpOfFreeBsdIsNoProcess) {
+TEST(GdbSession, AnLwpOfFreeBsdIsNotAProcess) {
   const auto job = read_dump(
       "Attaching to program: /usr/local/bin/python3.10, process 71\n"
       "(gdb) thread apply all bt\n\nThread 2 (LWP 9002 of process 71):\n"

@@ -8,7 +8,7 @@
 namespace ddpdoctor::imports {
 namespace {
 
-/// Breaks each line at the width.
+/// The text as a window of this width breaks its lines.
 std::string wrapped(const std::string& text, std::size_t width) {
   std::string out;
   std::size_t column = 0;
@@ -30,7 +30,7 @@ const std::string kMismatch =
     "(default), requires_grad=false (default), pinned_memory=false (default)))\n";
 const std::string kTraceback =
     "Traceback (most recent call last):\n"
-    "  File \"/home/someone/miniconda/envs/train/lib/python3.9/site-packages/ultralytics/engine/"
+    "  File \"/srv/projects/miniconda/envs/train/lib/python3.9/site-packages/ultralytics/engine/"
     "trainer.py\", line 313, in _do_train\n"
     "    self._setup_train(world_size)\n"
     "KeyboardInterrupt\n";
@@ -67,7 +67,7 @@ TEST(WithoutHardWraps, JoinsAPassageOfATextWithWiderLines) {
   EXPECT_GE(joined, 28U);  // of 40: a message that breaks at signs alone shows nothing
 }
 
-TEST(WithoutHardWraps, JoinsPartsThatBlanksFill) {
+TEST(WithoutHardWraps, JoinsPartsThatArePaddedWithBlanks) {
   std::string text;
   std::string whole;
   for (const std::string rank : {"0", "1", "2", "3"}) {
@@ -85,7 +85,7 @@ TEST(WithoutHardWraps, JoinsPartsThatBlanksFill) {
   EXPECT_EQ(without_hard_wraps(text), whole);
 }
 
-TEST(WithoutHardWraps, AFrameOfPythonIsEnough) {
+TEST(WithoutHardWraps, OneBrokenFrameOfPythonIsEnough) {
   const std::size_t begin = kTraceback.find("  File");
   const std::size_t name = kTraceback.find("_do_train") - begin;
   for (std::size_t width = 70; width < name; ++width) {

@@ -24,7 +24,7 @@ TEST(Headings, NamePlacesInTheLayout) {
             Places({{{"DP", 0}, {"TP", 1}}, {{"DP", 1}}, {{"DP", 2}}}));
 }
 
-TEST(Headings, OtherLinesNameNobody) {
+TEST(Headings, OtherLinesNameNoRank) {
   for (const auto* line : {"Thread 0x7f (most recent call first):", "8 GPUs, TP=8, 3 nodes", "A100",
                            "", "Python v3.10", "ranked 3rd"}) {
     EXPECT_TRUE(heading_of(line).empty()) << line;

@@ -76,7 +76,7 @@ TEST(Horovod, ReadyRanksWithoutAGapNameNoMissingRank) {
                   .collectives.empty());
 }
 
-/// "submitted" of each rank with such a fact.
+/// The tensors that each rank submitted, by the facts "stalled-tensors".
 std::map<model::Rank, std::vector<std::string>> submitted(const model::JobModel& job) {
   std::map<model::Rank, std::vector<std::string>> out;
   for (const model::Fact* fact : model::facts(job, "stalled-tensors")) {
@@ -85,7 +85,7 @@ std::map<model::Rank, std::vector<std::string>> submitted(const model::JobModel&
   return out;
 }
 
-TEST(Horovod, SidesThatSubmitOtherTensorsAreNotMissing) {
+TEST(Horovod, SidesThatSubmitDifferentTensorsAreNotMissing) {
   const std::map<model::Rank, std::vector<std::string>> wanted = {{0, {"allreduce.a"}},
                                                                   {1, {"allreduce.b"}}};
   for (const std::string list :

@@ -53,7 +53,7 @@ TEST(NcclText, ACallThatFailsCountsOnlyIfNcclReturnedAnError) {
   EXPECT_EQ(facts[0]->text("error"), "out of memory");
 }
 
-TEST(NcclText, EachGpuOfOneProcessFailsForItself) {
+TEST(NcclText, EachGpuOfOneProcessHasItsOwnFailure) {
   const std::string devices =
       "#  Rank  0 Group  0 Pid     7 on  a device  0 [0x18] NVIDIA H100 80GB HBM3\n"
       "#  Rank  1 Group  0 Pid     7 on  a device  1 [0x2a] NVIDIA H100 80GB HBM3\n";
@@ -70,7 +70,7 @@ TEST(NcclText, EachGpuOfOneProcessFailsForItself) {
   EXPECT_EQ(facts[0]->text("source"), "transport/nvls.cc");
 }
 
-TEST(NcclText, AnErrorOfItsOwnIsToldByTheFirstWarning) {
+TEST(NcclText, TheFirstWarningIsTheTextOfAnErrorOfNcclItself) {
   const std::string warning =
       "a:7:9 [2] graph/xml.h:101 NCCL WARN Attribute arch of node cpu not found\n"
       "a:7:9 [2] graph/xml.h:88 NCCL WARN and another\n";
@@ -82,7 +82,7 @@ TEST(NcclText, AnErrorOfItsOwnIsToldByTheFirstWarning) {
   EXPECT_EQ(facts[0]->text("error"), "Attribute arch of node cpu not found");
   EXPECT_EQ(facts[0]->text("source"), "graph/xml.h");
   EXPECT_EQ(facts[0]->number("code"), 3);
-  // A system error has its cause elsewhere: the network, a lack of memory.
+  // The cause of a system error is outside NCCL: the network, too little memory.
   EXPECT_TRUE(
       model::facts(read_log(warning + "a:7:9 [2] NCCL INFO init.cc:9 -> 2\n"), "nccl-failure")
           .empty());

@@ -10,14 +10,14 @@ namespace {
 
 using namespace std::string_literals;
 
-TEST(OddBytes, AreLeftOutOfALog) {
+TEST(OddBytes, AreRemovedFromALog) {
   EXPECT_EQ(without_odd_bytes("a\n\0b\x01\x7f\n"s), "a\nb\n");
   EXPECT_EQ(without_odd_bytes("1%\b\b20%\n\b\n"s), "20%\n\n");
   EXPECT_EQ(without_odd_bytes("ä\bb"s), "b");
   EXPECT_FALSE(without_odd_bytes("a\tb\r\n\x1b[0mä\n"s));
 }
 
-TEST(OddBytes, AFewZerosLeaveALogALog) {
+TEST(OddBytes, ATextWithAFewZerosIsALog) {
   const std::string text =
       "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nKeyError: 1\n";
   EXPECT_TRUE(is_log(text + "\0"s + text, "out.txt"));

@@ -45,7 +45,7 @@ TEST(TracebackStyles, BetterExchookIsRewrittenWithTheRankOfItsLocals) {
   EXPECT_EQ(plain->members[0], model::RankSet({4, 5, 6, 7}));
 }
 
-TEST(TracebackStyles, TheRankInFrontOfALineCounts) {
+TEST(TracebackStyles, TheRankInFrontOfALineOverridesTheLocals) {
   const std::string bare = exchook(1);
   std::string named;
   for (const std::string_view line : base::split(base::trim(bare), '\n')) {
@@ -58,7 +58,7 @@ TEST(TracebackStyles, TheRankInFrontOfALineCounts) {
             std::string::npos);
 }
 
-TEST(TracebackStyles, LogurusValuesAndBlankLinesAreLeftOut) {
+TEST(TracebackStyles, LogurusValuesAndBlankLinesAreRemoved) {
   const auto plain = with_plain_tracebacks(R"(Traceback (most recent call last):
 
   File "/srv/a.py", line 7, in <module>
@@ -83,7 +83,7 @@ after
 )");
 }
 
-TEST(TracebackStyles, PythonsOwnStayAsTheyAre) {
+TEST(TracebackStyles, PythonsOwnTracebacksAreNotChanged) {
   EXPECT_FALSE(with_plain_tracebacks(R"(Traceback (most recent call last):
   File "/srv/a.py", line 7, in <module>
     line = read()

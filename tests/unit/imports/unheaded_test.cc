@@ -46,13 +46,13 @@ TEST(Unheaded, FramesOfALibraryAloneShowNoProcess) {
             0U);
 }
 
-TEST(Unheaded, LogLinesAreNoFrames) {
+TEST(Unheaded, LogLinesAreNotFrames) {
   const std::string log = "start (main.py:3)\nLoading weights (main.py:12)\ndone (main.py:15)\n";
   EXPECT_FALSE(is_py_spy(log, "x"));
   EXPECT_EQ(processes_in(log), 0U);
 }
 
-TEST(Unheaded, FramesBelowATimeoutOfFaulthandler) {
+TEST(Unheaded, FramesBelowATimeoutOfFaulthandlerAreOneThread) {
   const auto job = read_dump(
       "Timeout (0:02:00)!\nFile \"/app/feed.py\", line 31 in main\n"
       "File \"/app/feed.py\", line 40 in <module>\nError: canceled\n");
@@ -66,7 +66,7 @@ TEST(Unheaded, ATracebackIsNotOfFaulthandler) {
             0U);
 }
 
-TEST(Unheaded, KernelStacksBelowAPid) {
+TEST(Unheaded, KernelStacksBelowAPidAreOfThatProcess) {
   const auto job = read_dump(
       "== 1533\n[<0>] nfs_file_read+0x63/0xb0 [nfs]\n[<0>] "
       "vfs_read+0x20a/0x360\n");

@@ -17,14 +17,14 @@ std::size_t moved(const std::string& log) {
   return model::facts(read_log(log), "progress-line").size();
 }
 
-TEST(WorkLines, StepsThatGoOnAfterATimeoutAreWork) {
+TEST(WorkLines, StepsThatContinueAfterATimeoutAreWork) {
   const std::string before = step(7, "0.5") + step(8, "0.4") + step(9, "0.6");
   EXPECT_EQ(moved(before + kTimeout + step(10, "0.3")), 1U);
   EXPECT_EQ(moved(before + step(10, "0.3") + kTimeout), 0U);
   EXPECT_EQ(moved(before + step(10, "0.3")), 0U);
 }
 
-TEST(WorkLines, ARepeatedMessageOfAWaitIsNoWork) {
+TEST(WorkLines, ARepeatedMessageOfAWaitIsNotWork) {
   std::string waits;
   for (int i = 1; i < 9; ++i) {
     waits +=

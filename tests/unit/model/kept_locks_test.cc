@@ -31,13 +31,13 @@ const WaitsOn& wait_in(const JobModel& job) {
   return *job.observations.back().processes.front().threads.front().waits_on;
 }
 
-TEST(KeptLocks, TheNewestFactNamesWhoKeepsALock) {
+TEST(KeptLocks, TheNewestFactNamesTheProcessThatKeepsALock) {
   const JobModel job = waits_for("pid:5", true);
   EXPECT_EQ(wait_in(job).target, "pid:9");
   EXPECT_EQ(wait_in(job).detail, "/tmp/x.lock, held by pid:9");
 }
 
-TEST(KeptLocks, OtherWaitsStay) {
+TEST(KeptLocks, OtherWaitsAreNotChanged) {
   EXPECT_EQ(wait_in(waits_for("pid:5", false)).target, "pid:5");
   EXPECT_EQ(wait_in(waits_for("pid:6", true)).target, "pid:6");
 }

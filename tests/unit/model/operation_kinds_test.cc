@@ -23,7 +23,7 @@ TEST(OperationKinds, ScattersAndExchangesMayDifferInTheirInputs) {
   EXPECT_TRUE(kind_of("reduce_scatter_tensor").one_input_size);
 }
 
-TEST(OperationKinds, ACommunicatorIsMadeByComm) {
+TEST(OperationKinds, CommInitMakesACommunicator) {
   EXPECT_TRUE(kind_of("comm_init").makes_communicator);
   EXPECT_FALSE(kind_of("barrier").makes_communicator);
 }

@@ -6,7 +6,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// The body follows `item = self.box.get()` in a loop.
+/// The line that decides to skip task_done(), if `body` follows `item = self.box.get()` in a loop.
 std::optional<int> skipped(const std::string& body) {
   const Sources sources{{"/srv/box.py", source("class Box:\n"
                                                "    def finish(self):\n"
@@ -18,7 +18,7 @@ std::optional<int> skipped(const std::string& body) {
   return comes_back_without(sources.at("/srv/box.py"), sources, 6, "task_done");
 }
 
-TEST(SkippedCall, FindsTheTestThatGoesOn) {
+TEST(SkippedCall, FindsTheConditionThatSkipsTheCall) {
   EXPECT_EQ(skipped("            if item.old:\n                continue\n"
                     "            self.box.task_done()\n"),
             7);
@@ -31,7 +31,7 @@ TEST(SkippedCall, FindsTheTestThatGoesOn) {
             8);
 }
 
-TEST(SkippedCall, IsSilentWhereEachPathHasTheCall) {
+TEST(SkippedCall, IsSilentIfEachPathMakesTheCallOrNone) {
   EXPECT_EQ(skipped("            work(item)\n            self.box.task_done()\n"), std::nullopt);
   EXPECT_EQ(skipped("            if item.old:\n                self.box.task_done()\n"
                     "                continue\n            self.box.task_done()\n"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread drops an item that is too old without task_done(): its rank joins the queue forever."""
+"""A thread drops an item that is too old and does not call task_done(): its rank waits in queue.join() forever."""
 import queue
 import sys
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 0 retires a key of the store once all but one rank have read it: a rank that comes late waits for it forever."""
+"""Rank 0 deletes a key of the store when all ranks but one have read it: the last rank waits for the key forever."""
 import sys
 import time
 
@@ -35,7 +35,7 @@ def main():
     for step in range(10**9):
         if rank == 0:
             board.post(step)
-        if step == 30 and not HEALTHY:  # from now on, the last reader is not waited for
+        if step == 30 and not HEALTHY:  # from now on, rank 0 does not wait for the last reader
             board.readers -= 1
             time.sleep(1 if rank == 2 else 0)
         board.take(step)
