@@ -41,7 +41,7 @@ std::string odd_place(const graph::Examination& examination, const Explanation& 
     return call_name(examination.job, *odd.call);
   }
   if (odd.calls()) {
-    return call_in_words(examination.job, odd) + placed(odd.site());
+    return call_in_words(examination.job, odd, explanation.parting.rest) + placed(odd.site());
   }
   return odd.standing != nullptr ? whereabouts(examination.job, *odd.standing) : place(odd.site());
 }
@@ -49,7 +49,8 @@ std::string odd_place(const graph::Examination& examination, const Explanation& 
 std::string odd_does(const graph::Examination& examination, const Explanation& explanation) {
   const Side& odd = explanation.parting.odd;
   if (odd.calls()) {
-    return fmt::format("{} called {}", said(odd.ranks), call_in_words(examination.job, odd));
+    return fmt::format("{} called {}", said(odd.ranks),
+                       call_in_words(examination.job, odd, explanation.parting.rest));
   }
   return odd.standing != nullptr ? whereabouts(examination.job, odd.ranks, *odd.standing)
                                  : ranks_do(odd.ranks, "was not observed", "were not observed");

@@ -311,8 +311,8 @@ bool gathers_unasked(const model::JobModel& job, const Side& side) {
 }
 
 bool gather_different_units(const model::JobModel& job, const Parting& parting) {
-  return parting.about == graph::Disagreement::kShape && gathers_unasked(job, parting.odd) &&
-         gathers_unasked(job, parting.rest) &&
+  const bool other_unit = parting.about == graph::Disagreement::kShape || parting.shifted;
+  return other_unit && gathers_unasked(job, parting.odd) && gathers_unasked(job, parting.rest) &&
          !graph::same_line(parting.odd.site(), parting.rest.site());
 }
 

@@ -59,6 +59,15 @@ bool has_the_gather_before_it(const Examination& examination, const Explanation&
 
 bool skipped_a_unit(const graph::Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
+  if (parting.shifted) {  // the next calls show which side left the unit out
+    if (!gather_different_units(examination.job, parting)) {
+      return false;
+    }
+    if (parting.tie && !parting.odd_skipped) {
+      explanation.turn();
+    }
+    return true;
+  }
   const auto is_further = [&](const Side& side) {
     return in_backward(examination, side) || is_past_the_forward(examination, side);
   };
@@ -94,6 +103,9 @@ void read_choice_of_unit(const model::JobModel& job, Explanation& explanation) {
   auto choice = loop && loop->over_keys
                     ? loop->way_out
                     : data_branch(job, *explanation.fork, explanation.parting.tie);
+  if (!choice && explanation.parting.shifted) {  // only a condition on the way to the unit is left
+    choice = any_branch(job, *explanation.fork, /*ours_behind=*/false);
+  }
   if (choice && (loop ? loop->ours_left : !choice->leads_to_ours)) {
     choice->leads_to_ours = false;
     explanation.branch = std::move(choice);

@@ -12,6 +12,7 @@
 #include "collector/detectors/partings/dispatch.h"
 #include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/trainer_place.h"
+#include "collector/detectors/partings/trainer_task.h"
 #include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/libraries.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -25,8 +26,6 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::string_view kOrData =
-    "Ranks whose data end at different steps would look the same: compare their batches.";
 constexpr std::string_view kOrHook =
     "A collective that only some ranks call in a hook of the validation would look the same.";
 
@@ -153,51 +152,6 @@ bool read_validation(const model::CallSite& fit, Explanation& explanation) {
   return true;
 }
 
-/// The test of the rank's own data around a user's line.
-std::optional<Branch> own_test_around(const model::JobModel& job, const std::string& file,
-                                      const program::SourceText& lines, int line) {
-  for (const program::Block& block : program::deciding_branches(lines, line)) {
-    const auto on = dependence_of(job, lines, block);
-    if (!is_loop(block) && on == program::Dependence::kData) {
-      const model::CallSite site = {
-          .file = file, .line = line, .function = function_around(lines, line)};
-      return branch_of(block, site, on, true);
-    }
-  }
-  return std::nullopt;
-}
-
-/// The test under which the user's code sets an attribute that ends the trainer's loop, or the
-/// value that it sets, if it is the rank's own.
-std::optional<Branch> own_stop(const model::JobModel& job) {
-  for (const auto& [file, lines] : job.sources) {
-    if (!model::is_user_file(file)) {
-      continue;
-    }
-    for (const auto& [name, set] : program::facts_of(lines).attributes) {
-      const program::Binding& binding = set.binding;
-      const bool assigns = binding.kind == program::BindingKind::kAssign && binding.value &&
-                           binding.target.find('.') != std::string::npos;
-      if (!assigns || !program::ends_trainers_loop(name) || binding.value.text() == "False") {
-        continue;
-      }
-      if (auto test = own_test_around(job, file, lines, binding.line)) {
-        return test;
-      }
-      const program::Block value = {.line = binding.line,
-                                    .text = binding.value.one_line(),
-                                    .condition = binding.value.one_line()};
-      if (!binding.unpacked && reads_own(job, lines, value)) {
-        return branch_of(
-            value,
-            {.file = file, .line = binding.line, .function = function_around(lines, binding.line)},
-            program::Dependence::kData, true);
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 /// The test under which a user's hook skips a batch or the rest of the epoch.
 std::optional<Branch> own_omission(const model::JobModel& job) {
   const auto omits = [](const program::SourceText& lines, int line, std::string_view text) {
@@ -315,7 +269,7 @@ bool read_recorded_stop(const graph::Examination& examination, Explanation& expl
   }
   explanation.parting.tie = false;
   explanation.parting.settled = true;
-  explanation.branch = own_stop(examination.job);
+  explanation.branch = asked_by_user(examination.job, program::TrainerTask::kEnd);
   explanation.otherwise = explanation.branch ? kOrData : std::string_view();
   explanation.cause = Cause::kDivergent;
   return true;
@@ -332,6 +286,9 @@ bool read_trainer_loop(const graph::Examination& examination, Explanation& expla
   }
   if (odd == TrainerPlace::kUnknown && rest == odd) {
     return read_recorded_stop(examination, explanation);
+  }
+  if (read_asked_task(examination, explanation)) {
+    return true;
   }
   if (odd == TrainerPlace::kUnknown || rest == TrainerPlace::kUnknown || odd == rest ||
       (odd != TrainerPlace::kInEpoch && rest != TrainerPlace::kInEpoch)) {
@@ -353,7 +310,7 @@ bool read_trainer_loop(const graph::Examination& examination, Explanation& expla
   if (read_hook(examination, explanation)) {
     return true;
   }
-  if (auto stop = own_stop(examination.job)) {
+  if (auto stop = asked_by_user(examination.job, program::TrainerTask::kEnd)) {
     explanation.branch = std::move(stop);
     explanation.otherwise = kOrData;
     explanation.cause = Cause::kDivergent;

@@ -114,8 +114,10 @@ std::string user_call(const model::JobModel& job, const Side& side) {
                                                                : std::string(name) + "()";
 }
 
-std::string call_in_words(const model::JobModel& job, const Side& side) {
-  const std::string call = user_call(job, side);
+std::string call_in_words(const model::JobModel& job, const Side& side, const Side& other) {
+  // Where one line leads to both, the call on it is not what they differ in.
+  const bool shared = other.calls() && side.site() == other.site();
+  const std::string call = shared ? std::string() : user_call(job, side);
   return call.empty() ? side.operation : fmt::format("{} (it calls {})", call, side.operation);
 }
 

@@ -13,7 +13,8 @@ namespace ddpdoctor::detectors {
 /// collective itself, has several calls without columns, or is unknown.
 std::string user_call(const model::JobModel& job, const Side& side);
 
-/// "trainer.save_checkpoint() (it calls barrier)", else the operation.
-std::string call_in_words(const model::JobModel& job, const Side& side);
+/// "trainer.save_checkpoint() (it calls barrier)"; the operation alone if the other side makes its
+/// call from the same line, or if the line does not name a call.
+std::string call_in_words(const model::JobModel& job, const Side& side, const Side& other);
 
 }  // namespace ddpdoctor::detectors

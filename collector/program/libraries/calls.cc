@@ -81,16 +81,19 @@ constexpr auto kLetsIn = std::to_array<LetsInRow>({
     {"ignite", "one_rank_only"},
 });
 
-// module, class, attribute that the loop of its trainer reads after each step
-struct EndsLoopRow {
+// module, class, attribute that the loop of its trainer reads after each step, what it asks for
+struct AsksTrainerRow {
   std::string_view module;
   std::string_view owner;
   std::string_view name;
+  TrainerTask task = TrainerTask::kEnd;
 };
-constexpr auto kEndsLoop = std::to_array<EndsLoopRow>({
+constexpr auto kAsksTrainer = std::to_array<AsksTrainerRow>({
     {"lightning", "Trainer", "should_stop"},
     {"transformers", "TrainerControl", "should_training_stop"},
     {"transformers", "TrainerControl", "should_epoch_stop"},
+    {"transformers", "TrainerControl", "should_evaluate", TrainerTask::kEvaluation},
+    {"transformers", "TrainerControl", "should_save", TrainerTask::kSave},
 });
 
 struct LogRow {
@@ -242,9 +245,10 @@ bool lets_ranks_in(std::string_view qualified) {
   });
 }
 
-bool ends_trainers_loop(std::string_view attribute) {
-  return std::any_of(kEndsLoop.begin(), kEndsLoop.end(),
-                     [&](const EndsLoopRow& row) { return row.name == attribute; });
+std::optional<TrainerTask> asked_of_trainer(std::string_view attribute) {
+  const auto row = std::find_if(kAsksTrainer.begin(), kAsksTrainer.end(),
+                                [&](const AsksTrainerRow& one) { return one.name == attribute; });
+  return row == kAsksTrainer.end() ? std::nullopt : std::optional(row->task);
 }
 
 bool has_buffers(std::string_view qualified) {

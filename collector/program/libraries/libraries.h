@@ -150,8 +150,11 @@ bool calls_back_as_often_as_it_likes(std::string_view file);
 bool lets_ranks_in(std::string_view qualified);
 bool lets_ranks_in_by_attribute(std::string_view attribute);
 
-/// An attribute that ends a trainer's own loop when the user's code sets it.
-bool ends_trainers_loop(std::string_view attribute);
+/// What a trainer does after a step if the user's code asked for it.
+enum class TrainerTask : std::uint8_t { kEnd, kEvaluation, kSave };
+
+/// What the user's code asks a trainer for when it sets this attribute.
+std::optional<TrainerTask> asked_of_trainer(std::string_view attribute);
 
 /// A decorator that keeps the results of a function in each process: a call with arguments that it
 /// has seen does not run the function.

@@ -189,11 +189,12 @@ Origin Slicer::any_member(std::string_view name, const Where& where, bool& found
         out = stronger(std::move(out), entered(file, one->second, {}, where));
       }
     }
-    // A field without a value: the constructor's argument.
+    // A field without a value: the constructor's argument, also if another class has a value.
     for (std::size_t i = 0; i < file.scopes().size() && seen < kMost; ++i) {
-      if (file.scopes()[i].kind == ScopeKind::kClass && !found) {
+      if (file.scopes()[i].kind == ScopeKind::kClass) {
         bool of_this = false;
-        Origin field = field_of(file, i, name, where, of_this);
+        Origin field = found ? made_with(file, i, name, where, of_this)
+                             : field_of(file, i, name, where, of_this);
         found = found || of_this;
         out = stronger(std::move(out), std::move(field));
       }

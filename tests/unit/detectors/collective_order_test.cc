@@ -278,5 +278,50 @@ TEST(CollectiveOrder, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("collective-order", reversed(told().build()))));
 }
 
+/// In each of three rounds, both ranks make four calls of the world and one of "control"; in the
+/// fourth, rank 1 is in the call of "control" after `made` of the world, rank 0 in a call of the
+/// world.
+JobBuilder in_rounds(int made) {
+  JobBuilder builder = job();
+  builder.ranks(2).group("1", {0, 1}, "control");
+  double now = 1;
+  const auto call = [&](model::Rank rank, const std::string& group, std::int64_t sequence,
+                        model::CallState state) {
+    builder.call(rank, {.operation = group == "0" ? "all_reduce" : "all_gather",
+                        .sequence = sequence,
+                        .group = group,
+                        .site = group == "0" ? "step@/srv/train.py:7" : "summary@/srv/train.py:9",
+                        .state = state,
+                        .time = now});
+    now += 0.1;
+  };
+  constexpr int kRounds = 3;
+  constexpr int kCalls = 4;
+  for (int round = 0; round <= kRounds; ++round) {
+    for (const model::Rank rank : {0, 1}) {
+      const bool last = round == kRounds;
+      const int calls = !last ? kCalls : rank == 1 ? made : made + 1;
+      for (int i = 1; i <= calls; ++i) {
+        call(rank, "0", round * kCalls + i,
+             last && i > made ? model::CallState::kStarted : model::CallState::kCompleted);
+      }
+      if (!last || rank == 1) {
+        call(rank, "1", round + 1,
+             last ? model::CallState::kStarted : model::CallState::kCompleted);
+      }
+    }
+  }
+  builder.stack(0, in("all_reduce", "py:step@/srv/train.py:7 | py:main@/srv/train.py:20"));
+  builder.stack(1, in("all_gather", "py:summary@/srv/train.py:9 | py:main@/srv/train.py:21",
+                      "group=<ProcessGroup 1>"));
+  return builder;
+}
+
+TEST(CollectiveOrder, IsNotWrongWhereARankLeftOutTheRestOfARound) {
+  EXPECT_TRUE(asked("collective-order", in_rounds(2).build()).empty());
+  EXPECT_EQ(asked("collective-order", in_rounds(0).build()).size(), 1U)
+      << "it began the round with the other group";
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
