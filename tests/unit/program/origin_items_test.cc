@@ -88,5 +88,13 @@ TEST(OriginOfACall, IsUnknownWhereItsFunctionIsAnUnknownValueOfTheObject) {
   EXPECT_EQ(of_answer("lambda n: n > 2"), name_of(Source::kUniform));
 }
 
+TEST(OriginOfAnAttribute, IsOfEveryClassThatHasItWhereTheObjectsClassIsUnknown) {
+  EXPECT_EQ(source_of("import torch\n@dataclass\nclass Config:\n    pixels: int = 24\n@dataclass\n"
+                      "class Batch:\n    pixels: object\ndef collate(samples):\n"
+                      "    return Batch(torch.rand(3))\ndef forward(batch):\n    a()  # HERE",
+                      "batch.pixels.sum() > 1"),
+            name_of(Source::kData));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::program

@@ -49,14 +49,6 @@ INSTANTIATE_TEST_SUITE_P(
              "        a()  # HERE\n\ndef main():\n    net = Other()\n    net(dist.get_rank())\n",
              "x == 0", kUnknown}));
 
-constexpr const char* kFields =
-    "import torch\n@dataclass\nclass Config:\n    pixels: int = 24\n@dataclass\nclass Batch:\n"
-    "    pixels: object\ndef collate(samples):\n    return Batch(torch.rand(3))\n"
-    "def forward(batch):\n    a()  # HERE\n";
-
-INSTANTIATE_TEST_SUITE_P(FieldsOfSeveralClasses, Origins,
-                         testing::Values(Case{kFields, "batch.pixels.sum() > 1", kData}));
-
 INSTANTIATE_TEST_SUITE_P(
     Libraries, Origins,
     testing::Values(
