@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool-worker-lost: a worker of a multiprocessing.Pool was killed in the middle of a task. The pool
-// starts another worker, but the task is lost, and map, get or join wait forever for its result.
+// starts another worker, but the task is lost, and map, get or join wait forever for its result. If
+// it was killed while it read a task, the lock of the queue stays locked for all other workers.
 #include <algorithm>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/pool_lock.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -164,6 +166,9 @@ std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination
 }
 
 Findings detect(const graph::Examination& examination) {
+  if (auto locked = lock_of_lost_worker(examination)) {
+    return {*std::move(locked)};
+  }
   std::vector<Suspect> suspects;
   for (const model::Process* process : processes(examination.job)) {
     if (auto suspect = waits_for_lost_task(examination, *process)) {
@@ -196,9 +201,11 @@ const Detector detector{
     .explanation =
         R"(What you see: a rank is in pool.map, get or join; all its pool workers are idle; the other ranks wait for that rank.
 
-Why: multiprocessing.Pool replaces a worker that dies, but loses the task that this worker had. The result never arrives.
+Why: multiprocessing.Pool replaces a worker that dies, but loses the task that this worker had. The result never arrives. A worker that
+is killed while it reads a task leaves the lock of the queue locked: no other worker gets a task any more.
 
-How ddpdoctor knows: the rank waits for a result, every worker waits for a task, and a child has died or was replaced. Executors
+How ddpdoctor knows: the rank waits for a result, every worker waits for a task, and a child has died or was replaced; or every worker of
+the pool (multiprocessing, concurrent.futures, loky, pebble) waits for the lock with which it reads tasks. Executors
 raise instead: BrokenProcessPool (concurrent.futures) or TerminatedWorkerError (joblib) in a log.
 
 Fix:

@@ -13,6 +13,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/behind_gpus.h"
+#include "collector/detectors/evidence/device_calls.h"
 #include "collector/detectors/evidence/each_place.h"
 #include "collector/detectors/evidence/engine_waits.h"
 #include "collector/detectors/evidence/first_to_fail.h"
@@ -77,8 +78,10 @@ std::string next_steps(const graph::Examination& examination, bool ask_nccl = fa
 std::string why_unknown(const graph::Examination& examination) {
   const model::RankSet unseen = unobserved_ranks(examination);
   if (!unseen.empty()) {
-    return fmt::format("the cause is unknown because {} not captured",
-                       ranks_do(unseen, "was", "were"));
+    const std::string cut = cut_stacks_said(examination, unseen);
+    return cut.empty() ? fmt::format("the cause is unknown because {} not captured",
+                                     ranks_do(unseen, "was", "were"))
+                       : cut;
   }
   return examination.history.empty()
              ? "the cause is unknown because the calls of each rank were not recorded"
@@ -248,8 +251,9 @@ Findings all_behind_their_gpus(const graph::Examination& examination) {
   finding.confidence = Confidence::kPossible;
   finding.waiting = stay;
   finding.summary =
-      known ? fmt::format("{}; stacks do not show what runs there: a collective or a long kernel",
-                          ranks_do(stay, "is waiting for its GPU", "are waiting for their GPUs"))
+      known ? fmt::format("{}{}; stacks do not show what runs there: a collective or a long kernel",
+                          ranks_do(stay, "is waiting for its GPU", "are waiting for their GPUs"),
+                          in_which_call(*examination.standing(stay.front())))
             : fmt::format(
                   "the hosts of {} do not move; stacks do not show what their GPUs wait for: a "
                   "collective or a long kernel",
@@ -340,7 +344,8 @@ Findings detect(const graph::Examination& examination) {
     }
     told = each_waits_for_its_own(examination);
     std::optional<Finding> shown;
-    for (auto* const find_place : {told_gil_holder, where_dumped, where_interrupted}) {
+    for (auto* const find_place :
+         {told_gil_holder, where_in_driver, where_dumped, where_interrupted}) {
       shown = told.empty() && !shown ? find_place(examination) : std::move(shown);
     }
     return shown ? Findings{*std::move(shown)} : told;
@@ -349,8 +354,13 @@ Findings detect(const graph::Examination& examination) {
   finding.kind = "undetermined";
   finding.confidence = Confidence::kPossible;
   finding.waiting = waiting;
-  const std::string together = common_whereabouts(examination, waiting);
-  const std::string_view unsure = "one snapshot cannot tell a hang from a normal step";
+  const graph::Standing& first = *examination.standing(waiting.front());
+  const std::string together =
+      waiting.size() == 1 ? whereabouts(examination.job, waiting, first) + in_which_call(first, ",")
+                          : common_whereabouts(examination, waiting);
+  const std::string cut = cut_stacks_said(examination, unobserved_ranks(examination));
+  const std::string unsure =
+      cut.empty() ? "one snapshot cannot tell a hang from a normal step" : cut;
   finding.summary = !together.empty() && !hangs
                         ? fmt::format("{}; {}", together, unsure)
                         : fmt::format("{} {}", ranks_do(waiting, "is waiting", "are waiting"),

@@ -141,7 +141,8 @@ void read_arguments(BlockedCall& call, const model::JobModel& job, const stacks:
 using NativeWord = std::pair<std::string_view, std::string_view>;
 
 // Names of functions of torch 1.13 – 2.13, gloo and NCCL in which a rank waits; longer names first.
-constexpr std::array<NativeWord, 26> kNativeWords = {{
+constexpr std::array<NativeWord, 27> kNativeWords = {{
+    {"c10d::broadcast_coalesced", "broadcast"},
     {"::RecvWork::wait", "recv"},
     {"::SendWork::wait", "send"},
     {"AsyncAllreduce", "all_reduce"},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names from CUDA 11 to 13, ROCm 6 and 7, NCCL 2.18 to 2.32 and torch 2.0 to 2.14.
+// Names from CUDA 11 to 13, ROCm 6 and 7, Level Zero 1.x, oneAPI 2023 to 2026, CANN 7 and 8, NCCL
+// 2.18 to 2.32 and torch 2.0 to 2.14.
 #include "collector/graph/device_waits.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/launched_call.h"
+#include "collector/model/accelerators.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"
@@ -31,10 +33,6 @@ bool has_no_symbol(const stacks::Frame& frame) {
           frame.function.starts_with("0x") || frame.function.starts_with("<unknown"));
 }
 
-constexpr std::array<string_view, 10> kDriverModules = {
-    "libcuda.so",   "libcudart",  "libnvidia-", "libamdhip64", "libhsa-runtime",
-    "librdmacm.so", "libibverbs", "libmlx5",    "libnccl",     "librccl"};
-
 /// `cuStreamSynchronize`, but not a user's `customise`.
 bool is_of_cuda_driver(string_view function) {
   return function.size() > 2 && function.starts_with("cu") &&
@@ -47,10 +45,16 @@ struct NeedsDevice {
   string_view file;
 };
 
-constexpr std::array<NeedsDevice, 7> kNeedDevice = {{
+constexpr std::array<NeedsDevice, 13> kNeedDevice = {{
     {.function = "synchronize", .file = "torch/cuda/"},
     {.function = "synchronize", .file = "torch/accelerator/"},
     {.function = "synchronize", .file = "torch/xpu/"},
+    {.function = "synchronize", .file = "torch/mtia/"},
+    {.function = "synchronize", .file = "torch_npu/npu/"},
+    {.function = "synchronize", .file = "torch_musa/core/"},
+    {.function = "synchronize", .file = "torch_mlu/mlu/"},
+    {.function = "synchronize", .file = "habana_frameworks/torch/hpu/"},
+    {.function = "synchronize", .file = "intel_extension_for_pytorch/xpu/"},
     {.function = "empty_cache", .file = "torch/cuda/"},
     {.function = "", .file = "torch/amp/grad_scaler.py"},
     {.function = "", .file = "torch/cuda/amp/grad_scaler.py"},
@@ -175,7 +179,7 @@ bool is_driver_frame(const stacks::Frame& frame) {
             std::isupper(static_cast<unsigned char>(function[prefix.size()])) != 0);
   });
   return named || is_of_cuda_driver(function) || base::contains_any(function, kWaits) ||
-         base::contains_any(frame.module, kDriverModules);
+         model::device_library_of(frame) != nullptr;
 }
 
 Frames above_driver(Frames frames) {
@@ -232,10 +236,17 @@ bool waits_for_all_of_device(Frames frames) {
 }
 
 bool waits_for_device(Frames frames) {
-  constexpr std::array<string_view, 10> kWaits = {
-      "StreamSynchronize",   "EventSynchronize", "DeviceSynchronize", "CtxSynchronize",
-      "_local_scalar_dense", "cudaMemcpy",       "cuMemcpyDtoH",      "cuMemcpyHtoD",
-      "hipMemcpy",           "StreamWaitValue"};
+  constexpr std::array<string_view, 26> kWaits = {
+      "StreamSynchronize", "EventSynchronize", "DeviceSynchronize", "CtxSynchronize",
+      "_local_scalar_dense", "cudaMemcpy", "cuMemcpyDtoH", "cuMemcpyHtoD", "hipMemcpy",
+      "StreamWaitValue",
+      // Level Zero, Unified Runtime (before it, PI) and SYCL
+      "zeEventHostSynchronize", "zeFenceHostSynchronize", "zeCommandQueueSynchronize",
+      "zeCommandListHostSynchronize", "urEventWait", "urQueueFinish", "piEventsWait",
+      "piQueueFinish", "sycl::_V1::queue::wait", "sycl::_V1::event::wait",
+      // CANN, MUSA, Neuware
+      "aclrtSynchronize", "aclrtMemcpy", "musaMemcpy", "cnrtQueueSync", "cnrtMemcpy",
+      "cnrtNotifierWait"};
   if (waits_for_all_of_device(frames)) {
     return true;
   }
@@ -256,9 +267,7 @@ bool is_inside_driver(Frames frames) {
   const auto inner = std::find_if_not(frames.begin(), frames.end(), [&](const auto& frame) {
     return is_native(frame) && base::contains_any(frame.function, kYields);
   });
-  return inner != frames.end() && has_no_symbol(*inner) &&
-         (base::contains(inner->module, "libcuda.so") ||
-          base::contains(inner->module, "libhsa-runtime"));
+  return inner != frames.end() && has_no_symbol(*inner) && model::is_in_device_driver(*inner);
 }
 
 bool reads_device_value(const model::JobModel& job, const model::Thread& thread) {

@@ -13,7 +13,7 @@
 
 namespace ddpdoctor::graph {
 
-/// A function of CUDA, ROCm, NCCL or the kernel drivers below them.
+/// A function of CUDA, ROCm, another vendor's runtime, NCCL or the kernel drivers below them.
 bool is_driver_frame(const stacks::Frame& frame);
 
 /// The frames outside of everything that varies while a host waits for its device: without driver

@@ -19,6 +19,7 @@
 #include "collector/graph/posted_messages.h"
 #include "collector/graph/recorded_standing.h"
 #include "collector/graph/servers.h"
+#include "collector/graph/shown_place.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
@@ -274,17 +275,9 @@ bool only_waits_for_threads(const Standing& standing) {
          standing.activity == Activity::kUnknown;
 }
 
-/// A thread of which only its sleep is known, in a rank without records.
-bool says_nothing(const Context& context, const model::Process& process,
-                  const model::Thread& thread) {
-  return process.threads.size() == 1 && !process.exit && thread.frames.empty() &&
-         (thread.state == '?' || thread.state == 'S') && thread.wchan.empty() && !thread.waits_on &&
-         !(process.rank && context.history.was_read(*process.rank));
-}
-
 Standing stand(const Context& context, const model::Process& process) {
   const model::Thread* main = model::main_thread(process);
-  if (main == nullptr || says_nothing(context, process, *main)) {
+  if (main == nullptr || says_nothing(context.history, process, *main)) {
     Standing result;
     result.rank = process.rank.value_or(-1);
     result.process = &process;
@@ -297,6 +290,12 @@ Standing stand(const Context& context, const model::Process& process) {
     return result;
   }
   Standing standing = stand(context, process, *main);
+  if (shows_no_place(process, standing)) {
+    standing.activity = Activity::kUnobserved;
+    standing.on_cpu = false;
+    standing.thread = nullptr;
+    return standing;
+  }
   if (!only_waits_for_threads(standing)) {
     return standing;
   }

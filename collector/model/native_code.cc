@@ -189,6 +189,23 @@ const Frame* telling_frame(const Thread& thread) {
 
 namespace {
 
+/// The start of a thread or of a program. Of libc it may have no symbol.
+bool is_start_of_thread(const Frame& frame) {
+  constexpr std::array<string_view, 9> kStarts = {"_start",       "start",        "main",
+                                                  "start_thread", "thread_start", "_pthread_start",
+                                                  "thread_main",  "clone",        "clone3"};
+  constexpr std::array<string_view, 6> kBeginnings = {"__libc_start", "__clone",
+                                                      "__libc_main",  "std::execute_native_thread",
+                                                      "__GI___clone", "execute_native_thread"};
+  const string_view name = string_view(frame.function).substr(0, frame.function.find('('));
+  return std::find(kStarts.begin(), kStarts.end(), name) != kStarts.end() ||
+         base::begins_with_any(name, kBeginnings);
+}
+
+bool is_of_interpreter_file(const Frame& frame) {
+  return frame.module.starts_with("python") || frame.module.starts_with("libpython");
+}
+
 enum class In { kModule, kFunction, kFile };
 
 /// A part of the name of a library, a function or a source file.
@@ -249,6 +266,14 @@ constexpr PoolRow kPools[] = {
 };
 
 }  // namespace
+
+bool is_cut_off(const Thread& thread) {
+  return !thread.frames.empty() &&
+         std::none_of(thread.frames.begin(), thread.frames.end(), [](const Frame& frame) {
+           return is_interpreter_code(frame) || is_of_interpreter_file(frame) ||
+                  is_start_of_thread(frame);
+         });
+}
 
 const NativePool* pool_of(const Frame& frame) {
   if (frame.language != Language::kNative) {

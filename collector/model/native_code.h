@@ -50,6 +50,10 @@ bool says_why(const Frame& frame);
 /// a condition. nullptr if a Python frame comes first, or if there is none.
 const Frame* telling_frame(const Thread& thread);
 
+/// Only the innermost native frames are known: neither the thread's start nor Python code. Which
+/// call of the program it is in, a collective or not, is not known.
+bool is_cut_off(const Thread& thread);
+
 /// A pool of native threads that fork does not copy.
 struct NativePool {
   std::string_view name;  // for people: "OpenMP", "numba's workqueue"

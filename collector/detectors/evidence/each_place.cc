@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 
@@ -17,6 +20,18 @@ std::string common_whereabouts(const graph::Examination& examination, const mode
   });
   return all && ranks.size() > 1 && first->user.known()
              ? whereabouts(examination.job, ranks, *first)
+             : std::string();
+}
+
+std::string cut_stacks_said(const graph::Examination& examination, const model::RankSet& ranks) {
+  const bool cut = std::all_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
+    const graph::Standing* standing = examination.standing(rank);
+    return standing != nullptr && standing->process != nullptr &&
+           model::was_dumped(*standing->process) &&
+           !standing->process->threads.front().frames.empty();
+  });
+  return cut && !ranks.empty()
+             ? fmt::format("the stacks of {} are cut off before the call they are in", said(ranks))
              : std::string();
 }
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/model/accelerators.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -29,11 +30,10 @@ bool has_scope(const Frame& frame, string_view scope) {
 /// Shared by processes, or waits for the device or the network and not for a thread.
 bool is_foreign(const Frame& frame) {
   constexpr std::array<string_view, 3> kFunctions = {"semlock_", "SemLock", "sem_open"};
-  constexpr std::array<string_view, 8> kModules = {"_multiprocessing", "libcuda.so", "libcudart",
-                                                   "libnvidia-",       "libnccl",    "librccl",
-                                                   "libhsa-runtime",   "libamdhip64"};
+  const model::DeviceLibraryFile* library = model::device_library_of(frame);
   return has_scope(frame, "128") || base::contains_any(frame.function, kFunctions) ||
-         base::contains_any(frame.module, kModules);
+         base::contains(frame.module, "_multiprocessing") ||
+         (library != nullptr && library->part != model::DevicePart::kNetwork);
 }
 
 /// A lock that the interpreter takes for itself; other functions of it wait for what Python code

@@ -276,6 +276,21 @@ bool refers_to_another(const Traceback& traceback) {
   });
 }
 
+/// The same exception of this writer also has a traceback that leads from this line further inside:
+/// processes that write into one stream mix their frames, or a caller raised it again.
+bool is_told_from_further_inside(const std::vector<Traceback>& all, const Traceback& one) {
+  const auto passes = [](const Traceback& traceback, const model::CallSite& place) {
+    return std::find(traceback.frames.begin(), traceback.frames.end(), place) !=
+           traceback.frames.end();
+  };
+  return one.place.known() && !one.exception.empty() &&
+         std::any_of(all.begin(), all.end(), [&](const Traceback& other) {
+           return other.log == one.log && other.rank == one.rank && other.writer == one.writer &&
+                  other.exception == one.exception && passes(other, one.place) &&
+                  !passes(one, other.place);
+         });
+}
+
 }  // namespace
 
 void drop_echoes(std::vector<Traceback>& all) {
@@ -284,7 +299,8 @@ void drop_echoes(std::vector<Traceback>& all) {
     return !is_consequence(one) && !refers_to_another(one);
   });
   std::erase_if(all, [&](const Traceback& one) {
-    return failed_while_cleaning_up(told, one) || (said && refers_to_another(one));
+    return failed_while_cleaning_up(told, one) || (said && refers_to_another(one)) ||
+           is_told_from_further_inside(told, one);
   });
 }
 

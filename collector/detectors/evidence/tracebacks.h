@@ -92,7 +92,8 @@ bool was_interrupted(const model::JobModel& job);
 bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback);
 
 /// Removes those that follow from another one in the list: a library ended something after a
-/// failure, and that failed, too; or the message only says that the cause is printed above.
+/// failure, and that failed, too; the message only says that the cause is printed above; or another
+/// traceback of the same exception leads further inside.
 void drop_echoes(std::vector<Traceback>& all);
 
 /// The rank printed its own exception and has been in a `finally` of its own code since.

@@ -79,10 +79,11 @@ std::string first_word(std::string_view line) {
   return without_numbers(line.substr(0, std::min<std::size_t>(line.find(' '), 64)));
 }
 
-/// Two lines of one format.
+/// Two lines of one format. Of "n12: " and similar labels, one letter and the colon are left.
 bool begin_alike(std::string_view line, std::string_view next) {
   const std::string word = first_word(line);
-  return word.size() > 2 && word == first_word(next);
+  const bool label = word.size() == 2 && word.back() == ':' && line[1] != ':';
+  return (word.size() > 2 || label) && word == first_word(next);
 }
 
 bool continues_on(std::string_view line, std::string_view next, std::size_t width) {

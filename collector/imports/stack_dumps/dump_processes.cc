@@ -16,6 +16,7 @@
 #include "collector/imports/stack_dumps/listed_processes.h"
 #include "collector/imports/stack_dumps/numbered_ranks.h"
 #include "collector/imports/stack_dumps/process_titles.h"
+#include "collector/model/accelerators.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
 #include "collector/model/torch_evidence.h"
@@ -97,12 +98,10 @@ void give_roles(std::vector<StackDump>& dumps) {
   }
 }
 
-/// In a GPU driver, called by torch or by the program itself.
+/// In the runtime of a device, called by torch or by the program itself.
 bool uses_a_gpu(const model::Process& process) {
   return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
-    return std::any_of(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
-      return frame.module.starts_with("libcudart") || frame.module.starts_with("libamdhip64");
-    });
+    return std::any_of(thread.frames.begin(), thread.frames.end(), model::is_in_device_runtime);
   });
 }
 
@@ -110,6 +109,7 @@ model::Role role_of_native(const model::Process& process) {
   const bool in_job = has_native(process, "c10d::ProcessGroup") || has_native(process, "gloo::") ||
                       has_native(process, "ncclProxy") || has_native(process, "c10d::Work") ||
                       has_native(process, "c10d::Reducer") || has_native(process, "PMPI_") ||
+                      has_native(process, "c10d::broadcast_coalesced") ||
                       has_native(process, "ncclComm") || uses_a_gpu(process);
   return in_job ? model::Role::kRank : model::Role::kOther;
 }

@@ -141,5 +141,40 @@ TEST(PoolWorkerLost, IsSilentWhenNobodyWaitsForThePool) {
       asked(kKind, with_replaced_worker(story(kIdle).stack(0, kInBarrier).build())).empty());
 }
 
+/// Two workers of pebble, of which the second is in `innermost`.
+Findings of_pebble(const std::string& innermost) {
+  const std::string kPool = "/venv/lib/python3.11/site-packages/pebble/pool/";
+  const std::string reads = "py:task_transaction@" + kPool + "process.py:446 | py:worker_process@" +
+                            kPool + "process.py:416 | " + kForkedChild;
+  const std::string waits = "py:unix_acquire@" + kPool + "channel.py:149 | py:__enter__@" + kPool +
+                            "channel.py:113 | " + reads;
+  const std::string result =
+      "py:wait@/usr/lib/python3.11/threading.py:327 | "
+      "py:result@/usr/lib/python3.11/concurrent/futures/_base.py:451 | py:run_batch@/srv/run.py:9";
+  return asked(kKind,
+               job()
+                   .ranks(1)
+                   .stack(0, result)
+                   .process({.rank = 0, .pid = 701, .threads = {{.stack = waits}}})
+                   .process({.rank = 0,
+                             .pid = 702,
+                             .threads = {{.stack = innermost.empty() ? waits : innermost + reads}}})
+                   .build());
+}
+
+TEST(PoolWorkerLost, ALockThatAllWorkersWaitForIsOfALostOne) {
+  const auto findings = of_pebble("");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+  EXPECT_NE(findings[0].summary.find("none has it"), std::string::npos);
+}
+
+TEST(PoolWorkerLost, AWorkerThatReadsHasTheLock) {
+  EXPECT_TRUE(
+      of_pebble("py:unix_poll@/venv/lib/python3.11/site-packages/pebble/pool/channel.py:44 | ")
+          .empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -216,5 +216,22 @@ TEST(Tracebacks, OfOneLineAreOfAllThatFailed) {
   EXPECT_EQ(all[1].rank, 2);
 }
 
+TEST(Tracebacks, OfOneExceptionTheOneFromFurtherInsideRemains) {
+  const auto kept = [](const std::string& exception) {
+    const std::string head =
+        "[rank1]: Traceback (most recent call last):\n"
+        "[rank1]:   File \"/srv/train.py\", line 9, in main\n[rank1]:     build()\n";
+    auto all = read(head + "[rank1]:   File \"/srv/data.py\", line 4, in build\n" +
+                    "[rank1]:     open(path)\n[rank1]: FileNotFoundError: a.npy\n" + head +
+                    "[rank1]: " + exception + "\n");
+    drop_echoes(all);
+    return all;
+  };
+  const auto one = kept("FileNotFoundError: a.npy");
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one[0].place.line, 4);
+  EXPECT_EQ(kept("FileNotFoundError: b.npy").size(), 2U);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

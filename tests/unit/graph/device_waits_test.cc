@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/graph/device_waits.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "collector/graph/framework_calls.h"
@@ -63,6 +65,52 @@ TEST(DeviceWaits, ASpinInACallOfNcclIsNoWork) {
     EXPECT_EQ(standing.activity, Activity::kCollective);
     EXPECT_EQ(standing.on_cpu, backend == std::string("gloo"));
   }
+}
+
+/// Ranks of one process each, as py-spy dumped them.
+std::vector<Standing> dumped(const std::vector<std::string>& stacks) {
+  static model::JobModel kept;
+  tests::JobBuilder builder = job();
+  builder.ranks(static_cast<int>(stacks.size()));
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    builder.stack(static_cast<model::Rank>(i), stacks[i]);
+  }
+  kept = builder.build();
+  for (model::Process& process : kept.observations.back().processes) {
+    for (model::Thread& thread : process.threads) {
+      thread.capture = "from py-spy";
+    }
+  }
+  return standings(kept);
+}
+
+TEST(DeviceWaits, DriversOfOtherVendorsAreDrivers) {
+  for (const char* module : {"libcuda.so.1", "libcudart.so.12", "libze_intel_gpu.so.1.6.33578",
+                             "libascendcl.so", "libmusa.so.5", "libcndrv.so", "libSynapse.so"}) {
+    const auto all = dumped(
+        {"native:sched_yield@libc.so.6 | native:0x14d8c3a7f9d1@" + std::string(module) + kLine});
+    EXPECT_EQ(all.at(0).activity, Activity::kGpu) << module;
+  }
+  EXPECT_EQ(dumped({"native:sched_yield@libc.so.6 | native:0x14d8c3a7f9d1@libmine.so" + kLine})
+                .at(0)
+                .activity,
+            Activity::kUnknown);
+}
+
+TEST(DeviceWaits, ACollectiveOfAnotherVendorIsOne) {
+  const auto all =
+      dumped({"native:0x14d8@libccl.so.1.0 | "
+              "native:c10d::ProcessGroupXCCL::allreduce@libtorch_xpu.so" +
+              kLine});
+  EXPECT_EQ(all.at(0).activity, Activity::kCollective);
+}
+
+TEST(DeviceWaits, TheThreadThatCleansUpIsInNoCollective) {
+  const auto all =
+      dumped({"native:??@libcudart.so.11.0 | native:cudaGetLastError@libcudart.so.11.0 | "
+              "native:c10d::ProcessGroupNCCL::workCleanupLoop@libtorch_cuda.so | "
+              "native:start_thread@libpthread.so.0"});
+  EXPECT_EQ(all.at(0).activity, Activity::kGpu);
 }
 
 TEST(DeviceWaits, ADumpedHostInsideTheDriverWaitsWhateverItCalled) {

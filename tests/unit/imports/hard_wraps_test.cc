@@ -151,5 +151,16 @@ TEST(WithoutHardWraps, LeavesSourceAndFramesThatAreWhole) {
       "  batch=8)))\n"));
 }
 
+TEST(WithoutHardWraps, LeavesLinesThatBeginWithALabel) {
+  const auto lines = [](const std::string& label) {
+    return "n1:   File \"/srv/project/data.py\", line 496, in build_the_index\n" + label +
+           "    doc = load\n" +
+           "n1:   File \"/srv/project/util.py\", line 12, in read_all_shard_x\n" + label +
+           "    idx = load\nn1: end\n";
+  };
+  EXPECT_FALSE(without_hard_wraps(lines("n2: ")));
+  EXPECT_FALSE(without_hard_wraps(lines("n1: ")));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
