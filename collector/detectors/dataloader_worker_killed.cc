@@ -99,8 +99,8 @@ Findings lost_connections(const graph::Examination& examination) {
 }
 
 /// The pid in torch's message, "(pid 617)" or "(pid(s) 617)"; empty if the finding quotes none.
-std::string pid_in(const Finding& finding) {
-  for (const Evidence& one : finding.evidence) {
+std::string pid_in(const ToldFinding& told) {
+  for (const Evidence& one : told.finding.evidence) {
     const std::size_t at = one.text.find("DataLoader worker (pid");
     const std::size_t digit = one.text.find_first_of("0123456789", at);
     if (at != std::string::npos && digit != std::string::npos) {
@@ -112,29 +112,30 @@ std::string pid_in(const Finding& finding) {
 
 /// torch reports one lost worker twice: how it ended, where no line of the user is near, then
 /// "exited unexpectedly" with the line that fetched the batch. Both are one finding.
-void join_reports(Findings& told) {
-  const auto second = [](const Finding& one, const Finding& other) {
-    return one.locations.empty() && !other.locations.empty() && one.culprits == other.culprits &&
-           !pid_in(one).empty() && pid_in(one) == pid_in(other);
+void join_reports(std::vector<ToldFinding>& told) {
+  const auto second = [](const ToldFinding& one, const ToldFinding& other) {
+    return one.finding.locations.empty() && !other.finding.locations.empty() &&
+           one.finding.culprits == other.finding.culprits && !pid_in(one).empty() &&
+           pid_in(one) == pid_in(other);
   };
-  for (Finding& one : told) {
+  for (ToldFinding& one : told) {
     const auto other = std::find_if(told.begin(), told.end(),
-                                    [&](const Finding& two) { return second(one, two); });
+                                    [&](const ToldFinding& two) { return second(one, two); });
     if (other == told.end()) {
       continue;
     }
-    const Location& line = other->locations.front();
-    constexpr std::string_view kSignal = "to a signal";
-    const std::size_t at = one.summary.find(kSignal);
-    if (at == std::string::npos) {
-      one.summary = other->summary;
-    } else {
-      one.summary.insert(at + kSignal.size(),
-                         placed({.file = line.file, .line = line.line, .function = line.function}));
+    Finding& joined = one.finding;
+    const Finding& placing = other->finding;
+    if (one.says != Message::kSignal) {
+      one.says = other->says;
+      one.who = other->who;
+      one.did = other->did;
     }
-    one.locations = other->locations;
-    one.confidence = std::max(one.confidence, other->confidence);
-    one.evidence.insert(one.evidence.end(), other->evidence.begin(), other->evidence.end());
+    const Location& line = placing.locations.front();
+    one.place = placed({.file = line.file, .line = line.line, .function = line.function});
+    joined.locations = placing.locations;
+    joined.confidence = std::max(joined.confidence, placing.confidence);
+    joined.evidence.insert(joined.evidence.end(), placing.evidence.begin(), placing.evidence.end());
     told.erase(other);
     return;
   }
@@ -142,12 +143,12 @@ void join_reports(Findings& told) {
 
 /// The worker's own traceback is in the log: dataloader-worker-raised reports it. A worker that a
 /// signal ended raised nothing.
-bool failed_to_start(const std::vector<Traceback>& all, const Finding& told) {
-  const bool by_signal = told.summary.find("to a signal") != std::string::npos;
-  return !by_signal && std::any_of(all.begin(), all.end(), [&told](const Traceback& one) {
-    return starts_without_guard(one) &&
-           (!one.rank || told.culprits.empty() || told.culprits.contains(*one.rank));
-  });
+bool failed_to_start(const std::vector<Traceback>& all, const ToldFinding& told) {
+  const model::RankSet& of = told.finding.culprits;
+  return told.says != Message::kSignal &&
+         std::any_of(all.begin(), all.end(), [&of](const Traceback& one) {
+           return starts_without_guard(one) && (!one.rank || of.empty() || of.contains(*one.rank));
+         });
 }
 
 std::string fix_for(const model::Exit& exit) {
@@ -161,19 +162,19 @@ std::string fix_for(const model::Exit& exit) {
 }
 
 /// A scheduler reports that it enforced a memory limit: that is what killed the worker.
-void name_memory_limit(const model::JobModel& job, Findings& told) {
+void name_memory_limit(const model::JobModel& job, std::vector<ToldFinding>& told) {
   const auto limit = told.empty() ? std::nullopt : told_memory_limit(job);
-  for (Finding& one : told) {
-    const bool killed =
-        std::any_of(one.evidence.begin(), one.evidence.end(), [](const Evidence& evidence) {
-          return evidence.text.find("killed by signal: Killed") != std::string::npos;
-        });
+  for (ToldFinding& one : told) {
+    auto& evidence = one.finding.evidence;
+    const bool killed = std::any_of(evidence.begin(), evidence.end(), [](const Evidence& quoted) {
+      return base::contains(quoted.text, "killed by signal: Killed");
+    });
     if (limit && killed) {
       const std::string pid = pid_in(one);
-      one.summary += fmt::format(": {}{} was reached", pid.empty() ? "" : "worker " + pid + ", ",
-                                 limit->whose);
-      one.fix = limit->fix;
-      one.evidence.push_back({.rank = {}, .text = "log: " + limit->line});
+      one.rest += fmt::format(": {}{} was reached", pid.empty() ? "" : "worker " + pid + ", ",
+                              limit->whose);
+      one.finding.fix = limit->fix;
+      evidence.push_back({.rank = {}, .text = "log: " + limit->line});
     }
   }
 }
@@ -187,15 +188,16 @@ Findings detect(const graph::Examination& examination) {
   }
   if (suspects.empty()) {
     // If numba ended the workers, fork-after-openmp reports why.
-    Findings told = sightings(examination.job, "fork-after-openmp").empty()
-                        ? findings_from_text(examination, kKind)
-                        : Findings();
+    auto told = sightings(examination.job, "fork-after-openmp").empty()
+                    ? told_by_text(examination, kKind)
+                    : std::vector<ToldFinding>();
     join_reports(told);
     const auto all = told.empty() ? std::vector<Traceback>{} : tracebacks(examination.job);
     const auto erased =
-        std::erase_if(told, [&all](const Finding& one) { return failed_to_start(all, one); });
+        std::erase_if(told, [&all](const ToldFinding& one) { return failed_to_start(all, one); });
     name_memory_limit(examination.job, told);
-    return told.empty() && erased == 0 ? lost_connections(examination) : told;
+    return told.empty() && erased == 0 ? lost_connections(examination)
+                                       : summarized(std::move(told));
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {

@@ -307,17 +307,24 @@ std::optional<Finding> given_up_by_ras(const graph::Examination& examination) {
 }
 
 /// "a process waited for an actor of Ray …": which one it was.
-void name_the_actor(const model::JobModel& job, Findings& told) {
-  const auto actor = told.empty() ? std::nullopt : lost_actor(job);
-  for (Finding& finding : told) {
-    if (actor && finding.summary.find(" of Ray ") != std::string::npos) {
-      finding.summary += "; it was " + named(*actor);
-      finding.details["pid"] = static_cast<std::int64_t>(actor->pid);
+void name_the_actor(const model::JobModel& job, std::vector<ToldFinding>& all) {
+  const auto actor = all.empty() ? std::nullopt : lost_actor(job);
+  for (ToldFinding& told : all) {
+    if (actor && told.says == Message::kLostByRay) {
+      told.rest += "; it was " + named(*actor);
+      told.finding.details["pid"] = static_cast<std::int64_t>(actor->pid);
       if (!actor->host.empty()) {
-        finding.details["host"] = actor->host;
+        told.finding.details["host"] = actor->host;
       }
     }
   }
+}
+
+/// What the messages say of ranks, workers and actors that ended.
+Findings told_ends(const graph::Examination& examination) {
+  std::vector<ToldFinding> all = told_by_text(examination, kKind);
+  name_the_actor(examination.job, all);
+  return summarized(std::move(all));
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -330,8 +337,7 @@ Findings detect(const graph::Examination& examination) {
   const model::RankSet gone = vanished(examination);
   if (gone.empty() || torchrun_watches(examination.job)) {
     // torchrun would have ended the others: rank-exited reports it.
-    Findings told = gone.empty() ? findings_from_text(examination, kKind) : Findings{};
-    name_the_actor(examination.job, told);
+    Findings told = gone.empty() ? told_ends(examination) : Findings{};
     if (auto killed = gone.empty() ? told_kills(examination) : std::nullopt) {
       told.push_back(std::move(*killed));
     }

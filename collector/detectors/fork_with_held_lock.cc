@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::fork_with_held_lock {
@@ -47,10 +48,6 @@ bool is_dumped_worker(const model::Process& process) {
   return process.role == model::Role::kDataLoaderWorker && model::was_dumped(process);
 }
 
-bool is_of_a_future(const model::Frame& frame) {
-  return frame.file.ends_with("concurrent/futures/_base.py");
-}
-
 /// The frame that waits inside this process for something that only another of its threads can end:
 /// the caller of Condition.wait, Event.wait or Future.result without a timeout.
 const model::Frame* asks_a_thread(const model::Thread& thread) {
@@ -62,8 +59,8 @@ const model::Frame* asks_a_thread(const model::Thread& thread) {
     if (frame.language != model::Language::kPython) {
       continue;
     }
-    const bool waits = base::file_name(frame.file) == "threading.py" || is_of_a_future(frame);
-    if (!waits) {
+    const model::PythonWait wait = model::python_wait(frame);
+    if (!model::is_of_threading(wait) && wait != model::PythonWait::kFuture) {
       return inner == nullptr ? nullptr : &frame;
     }
     inner = &frame;
@@ -100,7 +97,10 @@ const model::Thread* left_in_parent(const model::JobModel& job, const model::Pro
 /// A handler of a signal may set an Event; a Future is completed by a thread or an event loop.
 bool alone_with_a_future(const model::Process& process) {
   const auto& frames = process.threads.front().frames;
-  return process.threads.size() == 1 && std::any_of(frames.begin(), frames.end(), is_of_a_future);
+  return process.threads.size() == 1 &&
+         std::any_of(frames.begin(), frames.end(), [](const model::Frame& frame) {
+           return model::python_wait(frame) == model::PythonWait::kFuture;
+         });
 }
 
 /// It waits for a thread that the fork did not copy.

@@ -175,7 +175,7 @@ void name_holder(const graph::Examination& examination, const PortHolder& holder
 }
 
 /// torch's constructor of the store raised: only a log shows it.
-Findings failed_at_store(const graph::Examination& examination) {
+std::vector<ToldFinding> failed_at_store(const graph::Examination& examination) {
   constexpr std::size_t kLongestQuote = 240;
   std::vector<Suspect> suspects;
   for (const Traceback& one : tracebacks(examination.job)) {
@@ -188,18 +188,19 @@ Findings failed_at_store(const graph::Examination& examination) {
       suspects.push_back(std::move(suspect));
     }
   }
-  Findings findings;
+  std::vector<ToldFinding> out;
   for (const auto& there : by_place(std::move(suspects))) {
-    Finding finding = accuse(examination, kKind, there);
-    finding.summary = fmt::format("{} cannot reach the rendezvous{}",
-                                  finding.culprits.empty() ? "a process" : who(there),
-                                  placed(there.front().place));
-    finding.fix =
+    ToldFinding told{.finding = accuse(examination, kKind, there), .says = Message::kCannotReach};
+    told.messages = {told.says};
+    told.who = told.finding.culprits.empty() ? "a process" : who(there);
+    told.did = "cannot reach the rendezvous";
+    told.place = placed(there.front().place);
+    told.finding.fix =
         "Start rank 0 first, and check MASTER_ADDR and MASTER_PORT on every node: `nc -vz "
         "$MASTER_ADDR $MASTER_PORT` must connect.";
-    findings.push_back(std::move(finding));
+    out.push_back(std::move(told));
   }
-  return findings;
+  return out;
 }
 
 /// The exception that says so may be the cause of the quoted one.
@@ -218,30 +219,19 @@ std::optional<std::string> line_of_unknown_name(const model::JobModel& job) {
   return std::nullopt;
 }
 
-/// torch's clients warn of a name and try again until their timeout.
-bool only_warns_of_name(const Finding& finding) {
-  return std::all_of(finding.evidence.begin(), finding.evidence.end(), [](const Evidence& one) {
-    return one.text.find(" cannot be retrieved (gai error: ") != std::string::npos;
-  });
-}
-
-bool says_port_in_use(const Finding& finding) {
-  return finding.summary.find("could not bind the port") != std::string::npos;
-}
-
-/// Other processes cannot connect because of it.
-void keep_port_in_use(Findings& findings) {
-  const bool sure = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-    return says_port_in_use(finding) && finding.confidence != Confidence::kPossible;
+/// Other processes cannot connect because of a port in use.
+void keep_port_in_use(std::vector<ToldFinding>& all) {
+  const bool sure = std::any_of(all.begin(), all.end(), [](const ToldFinding& told) {
+    return told.says == Message::kPortInUse && told.finding.confidence != Confidence::kPossible;
   });
   if (sure) {
-    std::erase_if(findings, [](const Finding& finding) { return !says_port_in_use(finding); });
+    std::erase_if(all, [](const ToldFinding& told) { return told.says != Message::kPortInUse; });
   }
 }
 
 /// The rendezvous was complete without that port: NCCL starts after it. A launcher that was started
 /// twice on one node finds the port in use and joins as a client.
-void doubt_what_nccl_passed(const model::JobModel& job, Findings& findings) {
+void doubt_what_nccl_passed(const model::JobModel& job, std::vector<ToldFinding>& all) {
   const bool raised = std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
     return log.text.find("Error: The server socket has failed to listen") != std::string::npos ||
            log.text.find("Error: Address already in use") != std::string::npos;
@@ -250,54 +240,59 @@ void doubt_what_nccl_passed(const model::JobModel& job, Findings& findings) {
     const std::size_t last = log.text.rfind("ddress already in use");
     return last != std::string::npos && log.text.find(" NCCL ", last) != std::string::npos;
   });
-  for (Finding& finding : findings) {
-    if (passed && !raised && says_port_in_use(finding)) {
-      finding.confidence = Confidence::kPossible;
+  for (ToldFinding& told : all) {
+    if (passed && !raised && told.says == Message::kPortInUse) {
+      told.finding.confidence = Confidence::kPossible;
     }
   }
 }
 
+/// No port and no firewall is at fault.
+void tell_name(const StoreAddress& store, ToldFinding& told) {
+  told.did = "cannot resolve the host name of the rendezvous";
+  told.rest += store.text.empty() ? "" : ": " + store.text;
+  told.finding.fix =
+      store.brackets ? "Pass the address in MASTER_ADDR without its brackets: they belong to URLs, "
+                       "and torch looks them up as a part of the name."
+                     : "Start the host or pod that MASTER_ADDR names first, and check that `getent "
+                       "hosts $MASTER_ADDR` finds it on this node.";
+}
+
 /// What the logs say. A rank that was given a different address than the others is of
-/// environment-differs. If a name was not found, no port and no firewall is at fault.
+/// environment-differs.
 Findings from_logs(const graph::Examination& examination) {
   if (addresses_differ(examination.job)) {
     return {};
   }
-  Findings findings = findings_from_text(examination, kKind);
-  findings = findings.empty() ? failed_at_store(examination) : std::move(findings);
-  if (findings.empty()) {
+  std::vector<ToldFinding> all = told_by_text(examination, kKind);
+  all = all.empty() ? failed_at_store(examination) : std::move(all);
+  if (all.empty()) {
     return {};
   }
-  keep_port_in_use(findings);
-  doubt_what_nccl_passed(examination.job, findings);
+  keep_port_in_use(all);
+  doubt_what_nccl_passed(examination.job, all);
   const auto cause = line_of_unknown_name(examination.job);
   const StoreAddress store = unreachable_store(examination.job);
-  for (Finding& finding : findings) {
+  for (ToldFinding& told : all) {
+    Finding& finding = told.finding;
     bool unknown = std::any_of(finding.evidence.begin(), finding.evidence.end(),
                                [](const Evidence& one) { return says_name_unknown(one.text); });
     if (cause && !unknown) {
       finding.evidence.push_back({.rank = {}, .text = "log: " + *cause});
       unknown = true;
     }
-    if (!cause && !store.brackets && examination.standings.empty() && only_warns_of_name(finding)) {
-      finding.confidence = Confidence::kPossible;  // the host may still be starting
+    // torch's clients warn of a name and try again until their timeout: the host may be starting.
+    const bool only_warns = told.messages == std::set{Message::kNoAddress};
+    if (!cause && !store.brackets && examination.standings.empty() && only_warns) {
+      finding.confidence = Confidence::kPossible;
     }
-    const std::size_t verb = unknown ? finding.summary.find("cannot reach") : std::string::npos;
-    if (verb != std::string::npos) {
-      finding.summary.replace(verb, std::string_view("cannot reach the rendezvous").size(),
-                              "cannot resolve the host name of the rendezvous");
-      finding.summary += store.text.empty() ? "" : ": " + store.text;
-      finding.fix =
-          store.brackets
-              ? "Pass the address in MASTER_ADDR without its brackets: they belong to URLs, and "
-                "torch looks them up as a part of the name."
-              : "Start the host or pod that MASTER_ADDR names first, and check that `getent hosts "
-                "$MASTER_ADDR` finds it on this node.";
+    if (told.says == Message::kNoAddress || told.says == Message::kCannotReach) {
+      unknown ? tell_name(store, told) : tell_store(store, told);
+    } else if (told.says == Message::kNoDaemons) {
+      tell_why_ssh_failed(examination.job, finding);
     }
-    tell_store(store, finding);
-    tell_why_ssh_failed(examination.job, finding);
   }
-  return findings;
+  return summarized(std::move(all));
 }
 
 Findings detect(const graph::Examination& examination) {

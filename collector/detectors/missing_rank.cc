@@ -300,7 +300,7 @@ void tell_others(const graph::Examination& examination, const graph::Standing* s
     return;
   }
   finding.summary = headline(calls) + where_it_is(examination, all, standing);
-  if (finding.fix == capture(examination, first)) {
+  if (standing == nullptr || !standing->user.known()) {
     finding.fix = capture(examination, all);
   } else {
     finding.fix += " " + capture(examination, all.minus(first));

@@ -20,6 +20,7 @@
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_locks.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::stale_file_lock {
@@ -55,9 +56,8 @@ bool waits_for_a_thread(const model::Thread& thread) {
   if (inner == nullptr || !asleep(thread)) {
     return false;
   }
-  const std::string_view file = base::file_name(inner->file);
-  return file == "threading.py" || file == "queue.py" ||
-         inner->file.ends_with("concurrent/futures/_base.py");
+  const model::PythonWait wait = model::python_wait(*inner);
+  return model::is_of_own_threads(wait) || wait == model::PythonWait::kFuture;
 }
 
 /// The thread of the process that waits for a lock file: the main one, or one for which that waits.

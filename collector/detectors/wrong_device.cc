@@ -236,21 +236,20 @@ Findings detect(const graph::Examination& examination) {
     add_waiting(examination, finding);
     findings.push_back(std::move(finding));
   }
-  Findings texts = findings_from_text(examination, kKind);
+  std::vector<ToldFinding> texts = told_by_text(examination, kKind);
   auto shared = shared_gpus(examination, kKind, kFix);
-  std::erase_if(texts, [&findings, &shared](const Finding& text) {
-    const bool of_nccl =
-        std::all_of(text.evidence.begin(), text.evidence.end(),
-                    [](const Evidence& one) { return base::contains(one.text, kDuplicateGpu); });
-    return (shared && of_nccl) ||
+  std::erase_if(texts, [&findings, &shared](const ToldFinding& text) {
+    return (shared && text.messages == std::set{Message::kOneGpu}) ||
            std::any_of(findings.begin(), findings.end(), [&text](const Finding& known) {
-             return text.culprits.minus(known.culprits).empty();
+             return text.finding.culprits.minus(known.culprits).empty();
            });
   });
   if (shared) {
     findings.push_back(std::move(*shared));
   }
-  std::move(texts.begin(), texts.end(), std::back_inserter(findings));
+  for (ToldFinding& text : texts) {
+    findings.push_back(summarized(std::move(text)));
+  }
   return findings;
 }
 

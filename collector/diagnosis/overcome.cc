@@ -117,19 +117,11 @@ bool steps_in(std::string_view text) {
   return false;
 }
 
-/// "log: RuntimeError: …": the beginning of the quoted line.
-std::optional<std::string_view> quote_in(std::string_view evidence) {
-  constexpr std::array<std::string_view, 3> kSources = {"log: ", "kernel: ", "launcher: "};
-  for (const std::string_view source : kSources) {
-    const std::size_t at = evidence.find(source);
-    if (at == evidence.npos) {
-      continue;
-    }
-    std::string_view quote = evidence.substr(at + source.size(), kLongestQuote);
-    quote = quote.substr(0, quote.find("…"));
-    return quote.size() < kShortestQuote ? std::nullopt : std::optional(quote);
-  }
-  return std::nullopt;
+/// The beginning of the quoted line, if that is enough to find the line again.
+std::optional<std::string_view> beginning_of(const detectors::Evidence& evidence) {
+  std::string_view quote = detectors::quote_in(evidence).substr(0, kLongestQuote);
+  quote = quote.substr(0, quote.find("…"));
+  return quote.size() < kShortestQuote ? std::nullopt : std::optional(quote);
 }
 
 /// Steps follow all quoted lines of the log that has the last one.
@@ -138,7 +130,7 @@ bool was_overcome(const detectors::Finding& finding, const model::JobModel& job)
   for (const model::Log& log : job.logs) {
     std::size_t last = std::string::npos;
     for (const detectors::Evidence& evidence : finding.evidence) {
-      const auto quote = quote_in(evidence.text);
+      const auto quote = beginning_of(evidence);
       const std::size_t at = quote ? log.text.rfind(*quote) : std::string::npos;
       last = at == std::string::npos ? last : last == std::string::npos ? at : std::max(last, at);
     }

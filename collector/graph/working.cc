@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::graph {
@@ -83,16 +84,12 @@ bool children_keep_failing(const model::JobModel& job, const model::Process& pro
 /// Every Python thread of it waits without a timeout for a condition or queue of the process itself
 /// or for another of these threads: nothing a child does can wake it.
 bool only_waits_for_itself(const model::Process& process) {
-  constexpr std::array<std::string_view, 2> kFiles = {"/threading.py", "/queue.py"};
   const model::Thread* main = model::main_thread(process);
   return main != nullptr && innermost_python(*main) != nullptr &&
          std::all_of(process.threads.begin(), process.threads.end(), [&](const auto& thread) {
            const model::Frame* python = innermost_python(thread);
            const bool own = (python == nullptr && !thread.frames.empty()) ||
-                            (python != nullptr &&
-                             std::any_of(kFiles.begin(), kFiles.end(), [python](const auto file) {
-                               return python->file.ends_with(file);
-                             }));
+                            (python != nullptr && is_of_own_threads(model::python_wait(*python)));
            const bool limited = thread.waits_on && thread.waits_on->limit;
            return own && (python == nullptr || (thread.state != 'R' && !limited));
          });

@@ -13,6 +13,7 @@
 #include "collector/imports/nccl_ras.h"
 #include "collector/imports/ras_parts.h"
 #include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/listed_ranks.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/operations.h"
 
@@ -218,10 +219,8 @@ struct TextReading {
       one.missing.try_emplace(*rank);
     } else if (take_prefix(text, "The missing rank: ") ||
                take_prefix(text, "The missing ranks: ")) {
-      for (const std::string_view part : base::split(text, ',')) {
-        if (const auto number = number_of(base::trim(part), kMaxRank)) {
-          one.missing.try_emplace(static_cast<Rank>(*number));
-        }
+      for (const Rank number : model::listed_ranks(text).ranks) {
+        one.missing.try_emplace(number);
       }
     }
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/lower.h"
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::model {
@@ -359,9 +360,7 @@ bool tells_trouble(std::string_view line) {
   constexpr std::array<std::string_view, 14> kWords = {
       "error",  "warn",   "fail",      "fatal",     "abort",      "timeout",       "timed out",
       "denied", "killed", "exception", "unable to", "could not ", "no available ", "refused"};
-  std::string lower(line.substr(0, kLongest));
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = base::lower(line.substr(0, kLongest));
   const auto holds = [&lower](std::string_view word) { return lower.find(word) != lower.npos; };
   return std::any_of(kWords.begin(), kWords.end(), holds) &&
          std::none_of(kHarmless.begin(), kHarmless.end(), holds);

@@ -59,6 +59,31 @@ bool enters_python(string_view function) {
   return base::contains_any(function, kEnters);
 }
 
+bool releases_gil(string_view function) {
+  constexpr std::array<string_view, 9> kReleases = {
+      "gil_scoped_release", "AutoNoGIL",      "PyEval_SaveThread",
+      "at::_ops::",         "at::redispatch", "Engine::execute",
+      "_ctypes_callproc",   "ffi_call",       "PyMutex_Lock"};
+  return base::contains_any(function, kReleases);
+}
+
+bool blocks_without_gil(const Frame& frame) {
+  constexpr std::array<string_view, 12> kFunctions = {
+      "time_sleep",    "pysleep",   "select_epoll_poll", "select_poll_poll",
+      "select_select", "sock_recv", "sock_accept",       "sock_connect",
+      "os_waitpid",    "os_wait",   "os_read",           "_multiprocessing_SemLock"};
+  return (frame.module.empty() || base::contains(frame.module, "python")) &&
+         base::begins_with_any(frame.function, kFunctions);
+}
+
+bool sleeps_in_libc(const Frame& frame) {
+  constexpr std::array<string_view, 15> kWaits = {
+      "poll",  "select", "epoll_wait", "accept", "recv",     "connect", "_read", "futex",
+      "cond_", "sem_",   "wait4",      "sleep",  "lll_lock", "flock",   "join"};
+  return is_libc_code(frame) &&
+         (frame.function == "read" || base::contains_any(frame.function, kWaits));
+}
+
 bool takes_mutex(string_view function) {
   constexpr std::array<string_view, 25> kLocks = {"lll_lock_wait",
                                                   "pthread_mutex_lock",

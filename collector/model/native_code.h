@@ -22,6 +22,17 @@ bool takes_gil(std::string_view function);
 /// Takes the GIL in a thread that Python need not know: a library calls back into Python.
 bool enters_python(std::string_view function);
 
+/// Code that releases the GIL, or that is called without it: torch's operators, ctypes.CDLL, DDP's
+/// and autograd's engine.
+bool releases_gil(std::string_view function);
+
+/// What CPython's own modules call without the GIL: time.sleep, select, sockets, os.read.
+bool blocks_without_gil(const Frame& frame);
+
+/// A function of libc that returns when something else happens: another thread, a descriptor, a
+/// clock.
+bool sleeps_in_libc(const Frame& frame);
+
 /// A function that sleeps until a mutex, a rwlock or a spinlock is free: of glibc, macOS, C++,
 /// abseil (gRPC), nsync (TensorFlow), jemalloc, Python 3.13 and Rust.
 bool takes_mutex(std::string_view function);

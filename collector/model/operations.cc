@@ -7,6 +7,8 @@
 #include <charconv>
 #include <utility>
 
+#include "base/lower.h"
+
 namespace ddpdoctor::model {
 namespace {
 
@@ -73,17 +75,9 @@ constexpr std::array<Spelling, 16> kDtypes = {{
     {"qint32", "qint32"},
 }};
 
-std::string lower(string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  });
-  return out;
-}
-
 template <std::size_t N>
 std::optional<string_view> spelled(string_view word, const std::array<Spelling, N>& table) {
-  const std::string wanted = lower(word);
+  const std::string wanted = base::lower(word);
   const auto found = std::find_if(table.begin(), table.end(),
                                   [&wanted](const Spelling& s) { return s.first == wanted; });
   if (found == table.end()) {
@@ -160,7 +154,7 @@ std::string dtype_of(std::string_view recorded) {
   const string_view name = recorded.starts_with("torch.") ? recorded.substr(6) : recorded;
 
   const auto known = spelled(name, kDtypes);
-  return known ? std::string(*known) : lower(name);
+  return known ? std::string(*known) : base::lower(name);
 }
 
 }  // namespace ddpdoctor::model

@@ -2,7 +2,6 @@
 #include "collector/model/seen_elsewhere.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,49 +12,17 @@
 
 #include "base/text.h"
 #include "collector/model/coverage.h"
+#include "collector/model/listed_ranks.h"
 #include "collector/model/questions.h"
 #include "collector/sources/processes/process_table.h"
 
 namespace ddpdoctor::model {
 namespace {
 
-/// "0-6,8", "0 and 1"; nothing if the text has another form.
+/// Nothing if the text has another form.
 std::optional<RankSet> ranks_in(std::string_view text) {
-  std::vector<Rank> ranks;
-  const auto take = [&text]() -> std::optional<Rank> {
-    Rank rank = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-    if (error != std::errc() || rank < 0 || rank >= kMaxWorldSize) {
-      return std::nullopt;
-    }
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    return rank;
-  };
-  while (!text.empty()) {
-    const auto first = take();
-    if (!first) {
-      return std::nullopt;
-    }
-    Rank last = *first;
-    if (text.starts_with('-')) {
-      text.remove_prefix(1);
-      last = take().value_or(-1);
-    }
-    if (last < *first || ranks.size() > kMaxWorldSize) {
-      return std::nullopt;
-    }
-    for (Rank rank = *first; rank <= last; ++rank) {
-      ranks.push_back(rank);
-    }
-    constexpr std::string_view kAnd = " and ";
-    const std::size_t separator =
-        text.starts_with(kAnd) ? kAnd.size() : static_cast<std::size_t>(text.starts_with(','));
-    if (!text.empty() && separator == 0) {
-      return std::nullopt;
-    }
-    text.remove_prefix(separator);
-  }
-  return RankSet(std::move(ranks));
+  ListedRanks listed = listed_ranks(text);
+  return listed.whole ? std::optional(RankSet(std::move(listed.ranks))) : std::nullopt;
 }
 
 /// The ranks named in "ranks 2-3: run on another machine", a sentence that ends with `why`.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/lower.h"
 #include "base/text.h"
 #include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/object_flags.h"
@@ -35,13 +36,6 @@ Value parsed_integer(std::string_view text) {
              : Value::unknown("int() of a text that is not a number");
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  }
-  return text;
-}
-
 bool is_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
@@ -59,7 +53,7 @@ Value method_of_string(const std::string& name, const std::string& self,
     return Value::string(std::string(base::trim(self)));
   }
   if (arguments.empty() && is_ascii(self) && (name == "lower" || name == "casefold")) {
-    return Value::string(lower(self));
+    return Value::string(base::lower(self));
   }
   if (arguments.empty() && is_ascii(self) && name == "upper") {
     std::string text = self;

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "base/lower.h"
+
 namespace ddpdoctor::detectors {
 namespace {
 
@@ -40,10 +42,8 @@ bool of_word(char c) {
 
 /// Lower case, "_" for "-": the same length.
 std::string folded(std::string_view line) {
-  std::string out(line);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) {
-    return c == '-' ? '_' : static_cast<char>(std::tolower(c));
-  });
+  std::string out = base::lower(line);
+  std::replace(out.begin(), out.end(), '-', '_');
   return out;
 }
 

@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/paths/source_blocks.h"
+#include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"
@@ -116,7 +117,7 @@ bool awaits_signal(const Process& process, const Thread& thread) {
   return &thread == model::main_thread(process) && user != nullptr &&
          std::all_of(called.begin(), called.end(), [](const model::Frame& frame) {
            return frame.language == model::Language::kNative ||
-                  frame.file.ends_with("/threading.py");
+                  model::is_of_threading(model::python_wait(frame));
          });
 }
 
@@ -318,12 +319,9 @@ class Builder {
       return;
     }
     const model::Frame* python = model::innermost_python(*one.thread);
-    constexpr std::array<std::string_view, 2> kFiles = {"/threading.py", "/queue.py"};
     const bool by_python =
         waits_for_private_lock(job_, *one.thread) ||
-        (python != nullptr && std::any_of(kFiles.begin(), kFiles.end(), [python](auto file) {
-           return python->file.ends_with(file);
-         }));
+        (python != nullptr && model::is_of_own_threads(model::python_wait(*python)));
     auto enders = threads_of(one.process->pid, at);
     if (by_python && !enders.empty() && !uses_rpc(*one.process) &&
         !awaits_signal(*one.process, *one.thread)) {

@@ -4,11 +4,9 @@
 #include "collector/detectors/evidence/gil_holder.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <vector>
 
-#include "base/text.h"
 #include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/model/native_code.h"
@@ -59,16 +57,6 @@ bool calls_from_pool(const model::Thread& thread, std::string_view pool) {
     const model::NativePool* own = model::pool_of(frame);
     return own != nullptr && own->name == pool;
   });
-}
-
-/// What CPython's own modules call without the GIL.
-bool is_blocking_builtin(const model::Frame& frame) {
-  constexpr std::array<std::string_view, 12> kFunctions = {
-      "time_sleep",    "pysleep",   "select_epoll_poll", "select_poll_poll",
-      "select_select", "sock_recv", "sock_accept",       "sock_connect",
-      "os_waitpid",    "os_wait",   "os_read",           "_multiprocessing_SemLock"};
-  return (frame.module.empty() || frame.module.find("python") != std::string::npos) &&
-         base::begins_with_any(frame.function, kFunctions);
 }
 
 /// The library of the innermost frame that is not libc's; empty if it is not known.
@@ -124,7 +112,7 @@ const model::Frame* reenters_python(const model::Thread& thread) {
     if (is_evaluation(frame)) {
       break;
     }
-    if (releases_gil(frame)) {
+    if (model::releases_gil(frame.function)) {
       return nullptr;
     }
     enters = model::enters_python(frame.function) ? &frame : enters;
@@ -140,17 +128,9 @@ bool joins_a_thread(const model::Thread& thread) {
 
 }  // namespace
 
-bool releases_gil(const model::Frame& frame) {
-  constexpr std::array<std::string_view, 9> kReleases = {
-      "gil_scoped_release", "AutoNoGIL",      "PyEval_SaveThread",
-      "at::_ops::",         "at::redispatch", "Engine::execute",
-      "_ctypes_callproc",   "ffi_call",       "PyMutex_Lock"};
-  return base::contains_any(frame.function, kReleases);
-}
-
 bool has_released_gil(const model::Thread& thread) {
   for (const model::Frame& frame : thread.frames) {
-    if (releases_gil(frame) || is_blocking_builtin(frame)) {
+    if (model::releases_gil(frame.function) || model::blocks_without_gil(frame)) {
       return true;
     }
     if (model::is_interpreter_code(frame)) {
@@ -232,9 +212,6 @@ std::optional<PoolBehindGil> pool_behind_gil(const model::Process& process) {
 }
 
 bool sleeps_in_kernel(const model::Thread& thread) {
-  constexpr std::array<std::string_view, 15> kWaits = {
-      "poll",  "select", "epoll_wait", "accept", "recv",     "connect", "_read", "futex",
-      "cond_", "sem_",   "wait4",      "sleep",  "lll_lock", "flock",   "join"};
   const auto named =
       std::find_if(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
         return !model::is_libc_code(frame) || !frame.function.empty();
@@ -242,10 +219,9 @@ bool sleeps_in_kernel(const model::Thread& thread) {
   if (named == thread.frames.end()) {
     return false;
   }
-  const std::string_view name = named->function;
   const bool inner = named != thread.frames.begin();  // libc's wait, without a symbol, is inside
-  return model::is_libc_code(*named) && (name == "read" || base::contains_any(name, kWaits) ||
-                                         (inner && model::takes_mutex(name)));
+  return model::sleeps_in_libc(*named) ||
+         (inner && model::is_libc_code(*named) && model::takes_mutex(named->function));
 }
 
 const model::Thread* holder_by_elimination(const model::Process& process) {

@@ -36,10 +36,6 @@ std::optional<OwnGil> own_gil(const model::Process& process);
 /// A frame between Python's call and the innermost function is one that releases the GIL.
 bool has_released_gil(const model::Thread& thread);
 
-/// Code that releases the GIL, or that is called without it: torch's operators, ctypes.CDLL, DDP's
-/// and autograd's engine.
-bool releases_gil(const model::Frame& frame);
-
 /// A library's pool of threads that needs the GIL, while the thread that has it waits for the pool.
 struct PoolBehindGil {
   const model::Thread* holder = nullptr;  // else one of several that may be it

@@ -35,7 +35,7 @@ bool keeps_gil(const Thread& thread, std::size_t taker) {
     if (model::is_interpreter_code(thread.frames[i])) {
       return true;
     }
-    if (releases_gil(thread.frames[i])) {
+    if (model::releases_gil(thread.frames[i].function)) {
       return false;
     }
   }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/lower.h"
 #include "base/text.h"
 #include "collector/detectors/evidence/bus_errors.h"
 #include "collector/detectors/evidence/processes.h"
@@ -247,9 +248,7 @@ std::string gpu_address(std::string_view line) {
     const bool function = end + 1 < line.size() && line[end] == '.' && hex(line[end + 1]);
     std::string out(line.substr(colon - std::min(domain, kDomain), 6 + std::min(domain, kDomain)));
     out.insert(0, kDomain - std::min(domain, kDomain), '0');
-    std::transform(out.begin(), out.end(), out.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return out + (function ? fmt::format(".{}", line[end + 1]) : std::string(".0"));
+    return base::lower(out) + (function ? fmt::format(".{}", line[end + 1]) : std::string(".0"));
   }
   return {};
 }

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/lower.h"
 #include "base/text.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
@@ -28,9 +29,7 @@ std::string collective_in(std::string_view function) {
   constexpr std::array<std::string_view, 8> kNames = {"barrier",  "allreduce", "allgather",
                                                       "alltoall", "bcast",     "reduce_scatter",
                                                       "reduce",   "gather"};
-  std::string lower(function);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = base::lower(function);
   const bool of_library = lower.find("_coll_") != std::string::npos || lower.starts_with("mpir_") ||
                           lower.starts_with("mpid_") || lower.starts_with("mpidi_");
   const auto* const found = std::find_if(

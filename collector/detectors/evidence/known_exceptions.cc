@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -268,19 +269,27 @@ std::string unnamed(const graph::Examination& examination) {
   return examination.standings.empty() ? "a process" : "a rank";
 }
 
-}  // namespace
-
-namespace {
+/// Of suspects at one line, whose messages have one fix; `known` is the first with that fix.
+ToldFinding told_of(const graph::Examination& examination, const KnownException& known,
+                    const std::vector<Suspect>& there) {
+  ToldFinding out{.finding = accuse(examination, known.kind, there), .says = known.says};
+  const bool many = out.finding.culprits.size() > 1;
+  const std::string writer = common_writer(there);
+  out.who = !out.finding.culprits.empty() ? who(there)
+            : writer.empty()              ? unnamed(examination)
+                                          : writer;
+  out.did = in_number(known.meaning, many);
+  out.place = placed(there.front().place);
+  out.rest = and_who_waits(out.finding);
+  out.finding.fix = known.fix;
+  return out;
+}
 
 bool is_said(const model::JobModel& job, std::string_view words) {
   return std::any_of(job.logs.begin(), job.logs.end(), [words](const model::Log& log) {
     return log.text.find(words) != std::string::npos;
   });
 }
-
-}  // namespace
-
-namespace {
 
 /// A message that ended a traceback is of the rank that raised, which may be known otherwise than
 /// by the line.
@@ -305,10 +314,13 @@ Findings without_culprits(Findings findings) {
   return findings;
 }
 
-Findings findings_from_text(const graph::Examination& examination, std::string_view kind) {
+std::vector<ToldFinding> told_by_text(const graph::Examination& examination,
+                                      std::string_view kind) {
   std::map<std::string_view, std::vector<Suspect>> by_fix;
   std::map<std::string_view, const KnownException*> known;
   std::map<std::string_view, bool> explained;
+  // By fix and line.
+  std::map<std::tuple<std::string_view, std::string, int>, std::set<Message>> messages;
   std::vector<Sighting> seen = sightings(examination.job, kind);
   const auto raised = seen.empty() ? std::vector<Traceback>{} : tracebacks(examination.job);
   name_who_raised(raised, seen);
@@ -325,30 +337,44 @@ Findings findings_from_text(const graph::Examination& examination, std::string_v
                                                   got_over(raised, sighting);
     by_fix[sighting.exception->fix].push_back(suspect_of(sighting, harmless));
     known.emplace(sighting.exception->fix, sighting.exception);
+    messages[{sighting.exception->fix, sighting.place.file, sighting.place.line}].insert(
+        sighting.exception->says);
     const std::string_view because = sighting.exception->because;
     explained[sighting.exception->fix] |= because.empty() || is_said(examination.job, because);
   }
-  Findings findings;
+  std::vector<ToldFinding> out;
   for (auto& [fix, suspects] : by_fix) {
     for (const auto& there : by_place(std::move(suspects))) {
-      Finding finding = accuse(examination, kind, there);
-      const std::string writer = common_writer(there);
-      const std::string whom = !finding.culprits.empty() ? who(there)
-                               : writer.empty()          ? unnamed(examination)
-                                                         : writer;
-      finding.summary = fmt::format("{} {}{}{}", whom,
-                                    in_number(known[fix]->meaning, finding.culprits.size() > 1),
-                                    placed(there.front().place), and_who_waits(finding));
-      finding.fix = fix;
+      ToldFinding told = told_of(examination, *known[fix], there);
+      told.messages = messages[{fix, there.front().place.file, there.front().place.line}];
       if (!explained[fix]) {
-        finding.confidence = Confidence::kPossible;
-        finding.fix =
-            "Read the warning before this line: it says why the call failed. " + finding.fix;
+        told.finding.confidence = Confidence::kPossible;
+        told.finding.fix =
+            "Read the warning before this line: it says why the call failed. " + told.finding.fix;
       }
-      findings.push_back(std::move(finding));
+      out.push_back(std::move(told));
     }
   }
-  return findings;
+  return out;
+}
+
+Finding summarized(ToldFinding told) {
+  if (told.finding.summary.empty()) {
+    told.finding.summary = fmt::format("{} {}{}{}", told.who, told.did, told.place, told.rest);
+  }
+  return std::move(told.finding);
+}
+
+Findings summarized(std::vector<ToldFinding> told) {
+  Findings out;
+  for (ToldFinding& one : told) {
+    out.push_back(summarized(std::move(one)));
+  }
+  return out;
+}
+
+Findings findings_from_text(const graph::Examination& examination, std::string_view kind) {
+  return summarized(told_by_text(examination, kind));
 }
 
 }  // namespace ddpdoctor::detectors

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,18 @@
 #include "collector/graph/examination.h"
 
 namespace ddpdoctor::detectors {
+
+/// What a known message says, where a detector asks for it.
+enum class Message {
+  kOther,
+  kPortInUse,    // that of the rendezvous
+  kNoAddress,    // torch's client found none for the name, and tries again
+  kCannotReach,  // the rendezvous
+  kNoDaemons,    // mpirun could not start them
+  kOneGpu,       // two ranks of NCCL use it
+  kSignal,       // ended a DataLoader worker
+  kLostByRay,    // an actor, or the worker or node of a task
+};
 
 /// A text in a log and its meaning.
 struct KnownException {
@@ -25,6 +38,7 @@ struct KnownException {
   bool common = false;         // other programs write it, too
   std::string_view meaning{};  // completes "rank 2 …": "touched CUDA in a forked child"
   std::string_view fix{};
+  Message says = Message::kOther;
   bool place_below = false;  // the relevant traceback follows the message
   // Says what failed but not why: more than possible only if a log line contains this text.
   std::string_view because{};
@@ -63,8 +77,26 @@ struct Sighting {
 
 std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kind);
 
+/// A finding from messages of a log, and the parts of its summary, for a detector that knows more.
+struct ToldFinding {
+  Finding finding;                  // without summary
+  Message says = Message::kOther;   // the summary
+  std::set<Message> messages = {};  // all on which the finding rests
+  std::string who = {};             // "rank 2", "a process"
+  std::string did = {};             // "lost a DataLoader worker to a signal"
+  std::string place = {};           // " (train.py:3, main)", or empty
+  std::string rest = {};            // "; rank 0 waits for it", or empty
+};
+
+/// The finding with its summary; one that the detector has written stays.
+Finding summarized(ToldFinding told);
+Findings summarized(std::vector<ToldFinding> told);
+
 /// One finding per message of this kind and line. It is certain if its traceback has a user line;
 /// origins.h then weighs it.
+std::vector<ToldFinding> told_by_text(const graph::Examination& examination, std::string_view kind);
+
+/// The same findings, with their summaries.
 Findings findings_from_text(const graph::Examination& examination, std::string_view kind);
 
 /// The same findings, for messages of a rank that is not at fault: it waits.

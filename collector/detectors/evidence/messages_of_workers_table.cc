@@ -20,7 +20,8 @@ constexpr KnownException deepspeed_saw(std::string_view exits, std::string_view 
 }
 
 /// Of Ray and dask: a task was awaited whose process has ended.
-constexpr KnownException lost_worker(std::string_view pattern, std::string_view meaning) {
+constexpr KnownException lost_worker(std::string_view pattern, std::string_view meaning,
+                                     Message says = Message::kOther) {
   return {.kind = "dead-rank",
           .pattern = pattern,
           .meaning = meaning,
@@ -28,6 +29,7 @@ constexpr KnownException lost_worker(std::string_view pattern, std::string_view 
               "Run `dmesg | grep -i kill` on the node of that worker. Read its log, too: "
               "worker-*-PID.err "
               "in /tmp/ray/session_latest/logs, or the output of `dask worker`.",
+          .says = says,
           .of_another = true};
 }
 
@@ -80,17 +82,18 @@ constexpr KnownException kOfWorkers[] = {
     no_resources("Placement group creation timed out"),
     no_resources("Waiting for creating a placement group of specs for "),
     lost_worker("The actor is dead because its worker process has died",
-                "waited for an actor of Ray whose process has ended"),
+                "waited for an actor of Ray whose process has ended", Message::kLostByRay),
     {.kind = "dead-rank",
      .pattern = "killed due to memory pressure (OOM)",
      .also = "Workers",
      .meaning = "was probably killed: Ray ended a worker because the node ran out of memory",
      .fix = kMemory},
     lost_worker("The actor died unexpectedly before finishing this task",
-                "waited for an actor of Ray whose process has ended"),
+                "waited for an actor of Ray whose process has ended", Message::kLostByRay),
     lost_worker("The worker died unexpectedly while executing this task",
-                "waited for a task of Ray whose worker has ended"),
-    lost_worker("ray.exceptions.NodeDiedError", "waited for a task of Ray whose node has failed"),
+                "waited for a task of Ray whose worker has ended", Message::kLostByRay),
+    lost_worker("ray.exceptions.NodeDiedError", "waited for a task of Ray whose node has failed",
+                Message::kLostByRay),
     lost_worker("ray.exceptions.LocalRayletDiedError", "lost Ray's service on its node (raylet)"),
     lost_worker("distributed.scheduler.KilledWorker",
                 "waited for a task of dask that ended its workers"),

@@ -153,6 +153,16 @@ Origin origin_of(const Evidence& evidence) {
   return Origin::kSeen;
 }
 
+std::string_view quote_in(const Evidence& evidence) {
+  constexpr std::array<std::string_view, 3> kSources = {"log: ", "kernel: ", "launcher: "};
+  for (const std::string_view source : kSources) {
+    if (evidence.text.starts_with(source)) {
+      return std::string_view(evidence.text).substr(source.size());
+    }
+  }
+  return {};
+}
+
 bool rests_on_text(const Finding& finding) {
   return std::any_of(finding.evidence.begin(), finding.evidence.end(), [](const Evidence& one) {
     return origin_of(one) == Origin::kText || origin_of(one) == Origin::kLauncher;

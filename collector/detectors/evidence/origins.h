@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "collector/detectors/finding.h"
 #include "collector/graph/examination.h"
@@ -20,6 +21,9 @@ enum class Origin {
   kStack,     // a thread, or the current exception of an interpreter
 };
 Origin origin_of(const Evidence& evidence);
+
+/// What a log, the kernel or a launcher wrote, without the label; empty for other evidence.
+std::string_view quote_in(const Evidence& evidence);
 
 /// At least a part of the evidence was written by programs or launchers.
 bool rests_on_text(const Finding& finding);

@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/model/accelerators.h"
+#include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -61,9 +62,9 @@ bool takes_python_lock(const Thread& thread) {
   }
   const string_view function = python->function;
   const bool acquires = function.ends_with("acquire") || function.ends_with("_acquireLock");
-  return acquires && (python->file.ends_with("/threading.py") ||
-                      python->file.ends_with("logging/__init__.py") ||
-                      python->file.find("importlib._bootstrap") != std::string::npos);
+  return model::python_wait(*python) == model::PythonWait::kLock ||
+         (acquires && (python->file.ends_with("logging/__init__.py") ||
+                       base::contains(python->file, "importlib._bootstrap")));
 }
 
 /// How the frames inside the asker wait.

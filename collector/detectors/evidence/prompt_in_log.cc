@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/lower.h"
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/tracebacks.h"
@@ -51,9 +52,7 @@ bool asks_person(string_view line) {
                                                    "(yes/no/[", "[yes/no]", "[y/n/"};
   constexpr std::array<string_view, 4> kSecrets = {"password:", "password for ", "passphrase for ",
                                                    "username for "};
-  std::string lower(base::trim(line).substr(0, kLongestPrompt));
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = base::lower(base::trim(line).substr(0, kLongestPrompt));
   const bool secret = base::contains_any(lower, kSecrets) && lower.ends_with(':');
   const std::size_t tail = lower.size() - std::min<std::size_t>(lower.size(), 40);
   return secret || base::contains_any(string_view(lower).substr(tail), kAnswers);

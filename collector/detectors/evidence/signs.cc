@@ -2,11 +2,10 @@
 #include "collector/detectors/evidence/signs.h"
 
 #include <algorithm>
-#include <array>
 
-#include "base/text.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/native_code.h"
+#include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/locks.h"
@@ -22,20 +21,6 @@ using model::Thread;
 bool runs_interpreter(const Thread& thread) {
   return model::has_native_frame(thread, "_PyEval_") ||
          model::has_native_frame(thread, "Py_RunMain");
-}
-
-/// threading.Condition, Event, Thread.join, queues and all of multiprocessing also sleep on locks,
-/// but other threads end these waits by design.
-bool waits_on_purpose(const Frame& frame) {
-  constexpr std::array<std::string_view, 9> kFiles = {
-      "/queue.py",          "multiprocessing/queues.py",     "multiprocessing/synchronize.py",
-      "/selectors.py",      "multiprocessing/connection.py", "multiprocessing/popen_fork.py",
-      "/asyncio/events.py", "concurrent/futures/_base.py",   "multiprocessing/pool.py"};
-  if (base::contains_any(frame.file, kFiles)) {
-    return true;
-  }
-  return frame.file.ends_with("/threading.py") &&
-         !std::string_view(frame.function).ends_with("acquire");
 }
 
 /// Python called the innermost frame, which is of libc: a table of gdb shows no more native frames.
@@ -119,7 +104,8 @@ bool serves_native_pool(const Thread& thread) {
 
 bool waits_for_private_lock(const model::JobModel& job, const Thread& thread) {
   const Frame* python = innermost_python(thread);
-  if (python != nullptr && waits_on_purpose(*python)) {
+  // Conditions, queues and all of multiprocessing sleep on locks, too.
+  if (python != nullptr && model::is_on_purpose(model::python_wait(*python))) {
     return false;
   }
   if (waits_for_gil(thread) || !asleep(thread)) {

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/lower.h"
 #include "base/text.h"
 #include "collector/model/log_lines.h"
 
@@ -114,9 +115,14 @@ std::optional<RankOf> rank_of_world(std::string_view line) {
   return std::nullopt;
 }
 
-/// The processes that a command line starts: "srun -n 4", "mpirun -np 4", "--ntasks=4"; 0 if the
-/// line starts nothing.
-int started_by(std::string_view line) {
+/// A launcher that starts the processes of a command line, and their number.
+struct Command {
+  std::string_view launcher;
+  int count = 0;
+};
+
+/// "srun -n 4", "mpirun -np 4", "--ntasks=4"; a count of 0 if the line starts nothing.
+Command started_by(std::string_view line) {
   const std::string words = " " + std::string(line) + " ";
   constexpr std::array<std::string_view, 5> kLaunchers = {"srun ", "mpirun ", "mpiexec ", "aprun ",
                                                           "orterun "};
@@ -126,7 +132,7 @@ int started_by(std::string_view line) {
         return at != std::string::npos && !of_word_in_log(words[at - 1]) && words[at - 1] != '.';
       });
   if (launcher == kLaunchers.end()) {
-    return 0;
+    return {};
   }
   constexpr std::array<std::string_view, 7> kCounts = {
       " -n ", " -np ", " --np ", " -n=", " --ntasks=", " --ntasks ", " -n"};
@@ -134,16 +140,17 @@ int started_by(std::string_view line) {
     if (std::size_t at = words.find(option, words.find(*launcher)); at != std::string::npos) {
       at += option.size();
       if (const auto number = number_at(words, at)) {
-        return *number;
+        return {.launcher = base::trim(*launcher), .count = *number};
       }
     }
   }
-  return 0;
+  return {};
 }
 
 /// Output below one command, up to the next.
 struct Launch {
   std::string command;
+  std::string launcher;
   int started = 0;
   std::size_t alone = 0;  // lines of rank 0 of 1
   bool others = false;    // a line of a larger world
@@ -170,9 +177,6 @@ std::string first_of_nccl_tests(std::string_view line) {
 }
 
 void read_line(std::string_view text, Launch& launch) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const NoServer& one : kNoServer) {
     if (text.find(one.text) != text.npos) {
       launch.message = launch.message.empty() ? std::string(text) : launch.message;
@@ -185,7 +189,7 @@ void read_line(std::string_view text, Launch& launch) {
     launch.line = launch.line.empty() ? std::string(text) : launch.line;
     return;
   }
-  const auto place = rank_of_world(lower);
+  const auto place = rank_of_world(base::lower(text));
   if (place && place->size == 1) {
     ++launch.alone;
     launch.line = launch.line.empty() ? std::string(text) : launch.line;
@@ -199,10 +203,11 @@ std::vector<Launch> launches_in(const model::Log& log) {
   for (const std::string_view raw : base::split(log.text, '\n')) {
     const std::string_view text =
         base::trim(model::read_log_line(raw.substr(0, kLongestSingletonLine)).text);
-    if (const int started = started_by(text); started > 0) {
+    if (const Command command = started_by(text); command.count > 0) {
       Launch& next = out.emplace_back();
       next.command = std::string(text);
-      next.started = started;
+      next.launcher = command.launcher;
+      next.started = command.count;
     } else {
       read_line(text, out.back());
     }
@@ -216,16 +221,6 @@ bool is_alone(const Launch& launch) {
                                              : launch.says->of_several || several;
   return (enough && launch.started != 1 && !launch.others) ||
          (launch.started > 1 && launch.firsts.size() > 1);
-}
-
-/// "srun -n 4 ./hello" of "+ srun -n 4 ./hello", "$ srun …".
-std::string launcher_of(const Launch& launch) {
-  for (const char* const name : {"srun", "mpirun", "mpiexec", "aprun"}) {
-    if (launch.command.find(name) != std::string::npos) {
-      return name;
-    }
-  }
-  return {};
 }
 
 }  // namespace
@@ -247,7 +242,7 @@ std::optional<Finding> singletons(const model::JobModel& job, std::string_view k
   const Launch& first = with_message == alone.end() ? alone.front() : *with_message;
   const int count = first.started > 1 ? first.started : static_cast<int>(first.alone);
   const bool of_nccl_tests = first.firsts.size() > 1;
-  const std::string launcher = launcher_of(first);
+  const std::string& launcher = first.launcher;
   Finding finding;
   finding.kind = kind;
   finding.confidence = Confidence::kLikely;
@@ -271,7 +266,7 @@ std::optional<Finding> singletons(const model::JobModel& job, std::string_view k
       of_nccl_tests ? "Build nccl-tests with MPI (`make MPI=1 MPI_HOME=…`): without it, each "
                       "process that the "
                       "launcher starts is a test of its own."
-      : launcher == "mpirun" || launcher == "mpiexec"
+      : launcher == "mpirun" || launcher == "mpiexec" || launcher == "orterun"
           ? "Start the program with the mpirun of the MPI that it is linked with (`which mpirun`, "
             "`ldd PROGRAM`): a different MPI does not find its server."
           : "Start it with `srun --mpi=pmix` (`srun --mpi=list` shows what Slurm has; Intel MPI "

@@ -16,7 +16,6 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::size_t kLongestSshLine = 400;
-constexpr std::string_view kNotStarted = "was not started: mpirun could not start its daemons";
 
 /// The line of ssh, and what it says.
 struct SshFailure {
@@ -112,10 +111,6 @@ std::optional<SshFailure> failure_in(const model::JobModel& job, std::string_vie
 }  // namespace
 
 void tell_why_ssh_failed(const model::JobModel& job, Finding& finding) {
-  const std::size_t at = finding.summary.find(kNotStarted);
-  if (at == std::string::npos) {
-    return;
-  }
   for (const model::Log& log : job.logs) {
     for (const std::string_view raw : base::split(log.text, '\n')) {
       const std::string_view line = base::trim(raw.substr(0, kLongestSshLine));

@@ -7,7 +7,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// Replaces the general words of a finding about daemons that did not start by the line of ssh.
+/// Replaces the general words of a finding about daemons that did not start, if a line of ssh says
+/// why.
 void tell_why_ssh_failed(const model::JobModel& job, Finding& finding);
 
 }  // namespace ddpdoctor::detectors

@@ -15,7 +15,6 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::string_view kCannotReach = "cannot reach the rendezvous";
 constexpr std::string_view kStoreFailed = "RendezvousConnectionError";
 
 /// What one log says of torchrun's own rendezvous.
@@ -66,22 +65,18 @@ StoreAddress unreachable_store(const model::JobModel& job) {
   return out;
 }
 
-void tell_store(const StoreAddress& store, Finding& finding) {
-  const std::size_t at = finding.summary.find(kCannotReach);
-  if (at == std::string::npos) {
-    return;
-  }
+void tell_store(const StoreAddress& store, ToldFinding& told) {
   const std::string where = store.text.empty() ? std::string() : " at " + store.text;
   if (store.nodes > 1) {
-    finding.summary =
+    told.finding.summary =
         fmt::format("no process serves the rendezvous{}: all {} nodes failed to connect as clients",
                     where, store.nodes);
-    finding.fix =
+    told.finding.fix =
         "Pass an endpoint that the serving node finds for its own host name (`getent hosts "
         "$(hostname)`). Or add `--rdzv-conf is_host=1` on that node only. Then check its firewall.";
     return;
   }
-  finding.summary.insert(at + kCannotReach.size(), where);
+  told.did += where;
 }
 
 }  // namespace ddpdoctor::detectors

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "collector/detectors/finding.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 
 namespace ddpdoctor::detectors {
 
@@ -17,7 +17,7 @@ struct StoreAddress {
 
 StoreAddress unreachable_store(const model::JobModel& job);
 
-/// Adds the address to "… cannot reach the rendezvous …" and the advice that fits it.
-void tell_store(const StoreAddress& store, Finding& finding);
+/// Adds the address to "… cannot reach the rendezvous", or says that no process serves it.
+void tell_store(const StoreAddress& store, ToldFinding& told);
 
 }  // namespace ddpdoctor::detectors

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collector/model/questions.h"
+#include "collector/program/libraries/libraries.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -222,9 +223,6 @@ bool waits_for_children(const std::vector<model::CallSite>& frames) {
 }
 
 AwaitedContext awaited_context(const std::vector<model::CallSite>& frames) {
-  constexpr std::array<std::string_view, 4> kContexts = {"main_process_first",
-                                                         "local_main_process_first", "_goes_first",
-                                                         "torch_distributed_zero_first"};
   const auto in_barrier = [](const model::CallSite& frame) {
     return frame.function == "barrier" &&
            frame.file.ends_with("torch/distributed/distributed_c10d.py");
@@ -232,8 +230,7 @@ AwaitedContext awaited_context(const std::vector<model::CallSite>& frames) {
   for (std::size_t i = 1; i < frames.size(); ++i) {
     const bool enters =
         frames[i - 1].function == "__enter__" && frames[i - 1].file.ends_with("contextlib.py");
-    const bool known = enters && std::find(kContexts.begin(), kContexts.end(),
-                                           frames[i].function) != kContexts.end();
+    const bool known = enters && program::lets_main_first(frames[i].function);
     if (known || (enters && std::any_of(frames.begin() + static_cast<std::ptrdiff_t>(i),
                                         frames.end(), in_barrier))) {
       return {.function = frames[i].function,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/evidence/where_interrupted.h"
 
-#include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,6 +12,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 #include "collector/model/told_by_logs.h"
+#include "collector/program/libraries/libraries.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -36,16 +35,21 @@ const model::Frame* place_of(const model::Thread& thread, bool& enters) {
   return nullptr;
 }
 
-/// "with torch_distributed_zero_first(rank):" of YOLO and transformers, and others in which all
-/// ranks but one wait for that one.
+/// "main_process_first" in "with self.state.main_process_first():"; empty for contexts in which no
+/// rank goes first.
 std::string_view zero_first_in(std::string_view line) {
-  constexpr std::array<std::string_view, 4> kZeroFirst = {
-      "torch_distributed_zero_first(", "main_process_first(", "rank_zero_first(", "_goes_first("};
   line = base::trim(line);
-  const auto* const found = std::find_if(kZeroFirst.begin(), kZeroFirst.end(), [line](auto name) {
-    return line.starts_with("with ") && base::contains(line, name);
-  });
-  return found == kZeroFirst.end() ? std::string_view() : found->substr(0, found->size() - 1);
+  if (!line.starts_with("with ")) {
+    return {};
+  }
+  for (std::size_t open = line.find('('); open != line.npos; open = line.find('(', open + 1)) {
+    const std::string_view before = line.substr(0, open);
+    const std::string_view name = before.substr(before.find_last_of(" .,(") + 1);
+    if (program::lets_main_first(name)) {
+      return name;
+    }
+  }
+  return {};
 }
 
 struct Interrupted {

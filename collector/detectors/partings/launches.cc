@@ -113,8 +113,7 @@ std::optional<Launch> Launches::made_by(Node call, const Where& where) const {
     } else if (row != nullptr && row->name == "new_group") {
       launch.operation = "new_group";
       launch.is = Launch::Is::kNewGroup;
-    } else if (row != nullptr && (row->does == program::CallDoes::kCollective ||
-                                  row->does == program::CallDoes::kAgrees)) {
+    } else if (row != nullptr && program::makes_collective(row->does)) {
       launch.operation = std::string(row->collective);
     }
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/lower.h"
 #include "base/text.h"
 #include "base/word.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -159,9 +160,7 @@ constexpr std::array<std::string_view, 13> kCollectives = {
     "scatterv", "allgather", "allgatherv", "alltoall",  "reduce_scatter", "scan"};
 
 bool is_collective(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = base::lower(name);
   return std::find(kCollectives.begin(), kCollectives.end(), lower) != kCollectives.end();
 }
 

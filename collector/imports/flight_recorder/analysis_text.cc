@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/listed_ranks.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/operations.h"
 #include "collector/model/questions.h"
@@ -44,15 +45,8 @@ struct Analysis {
 };
 
 /// "{0, 3}".
-std::vector<Rank> listed_ranks_in(std::string_view text) {
-  std::vector<Rank> out;
-  const auto inside = between(text, "{", "}");
-  for (const std::string_view part : base::split(inside.value_or(""), ',')) {
-    if (const auto number = number_of(base::trim(part), kMaxRank)) {
-      out.push_back(static_cast<Rank>(*number));
-    }
-  }
-  return out;
+std::vector<Rank> ranks_in_braces(std::string_view text) {
+  return model::listed_ranks(between(text, "{", "}").value_or("")).ranks;
 }
 
 /// "Not all ranks joining collective, sequence number: 7", "… collective 7 at entry 4", "Collective
@@ -156,9 +150,9 @@ bool take_field(std::string_view line, Analysis& out) {
   } else if (value("collective: ")) {
     out.call.operation = model::operation_of(line.substr(0, kLongestName)).name;
   } else if (value("missing ranks: ")) {
-    out.missing = listed_ranks_in(line);
+    out.missing = ranks_in_braces(line);
   } else if (value("expected ranks: ")) {
-    out.expected = listed_ranks_in(line);
+    out.expected = ranks_in_braces(line);
     out.world = number_of(line, model::kMaxWorldSize).value_or(out.world);
   } else if (value("world size: ")) {
     out.world = number_of(line, model::kMaxWorldSize).value_or(out.world);

@@ -1,31 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process groups of a dump: their names and members.
 #include <algorithm>
-#include <charconv>
+#include <utility>
 
 #include "collector/imports/flight_recorder/messages.h"
 #include "collector/imports/flight_recorder/parts.h"
+#include "collector/model/listed_ranks.h"
 
 namespace ddpdoctor::imports {
 namespace {
 
 constexpr std::size_t kMostGroups = 16'384;  // of one rank
-
-std::vector<model::Rank> ranks_in(std::string_view text) {
-  std::vector<model::Rank> out;
-  for (std::size_t at = text.find_first_of("0123456789"); at != std::string_view::npos;
-       at = text.find_first_of("0123456789", at)) {
-    model::Rank rank = 0;
-    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), rank);
-    if (error != std::errc() || rank >= model::kMaxWorldSize ||
-        out.size() >= model::kMaxWorldSize) {
-      return {};
-    }
-    out.push_back(rank);
-    at = static_cast<std::size_t>(end - text.data());
-  }
-  return out;
-}
 
 bool is_described(std::string_view description) {
   return !description.empty() && description != "undefined";
@@ -44,7 +29,9 @@ Fingerprint DumpReader::members_of(const PlainDocument& document, const PlainVal
   }
   const auto [known, added] = vocabulary_.members.try_emplace(print);
   if (added) {
-    std::vector<model::Rank> members = ranks_in(ranks.as_text());
+    model::ListedRanks listed = model::listed_ranks(ranks.as_text());
+    std::vector<model::Rank> members =
+        listed.whole ? std::move(listed.ranks) : std::vector<model::Rank>();
     for (const PlainValue& rank : items) {
       const auto number = rank.as_whole();
       if (number && *number >= 0 && *number < model::kMaxWorldSize) {

@@ -15,6 +15,7 @@
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/logs/c10d_reading.h"
 #include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/listed_ranks.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/operations.h"
 #include "collector/model/questions.h"
@@ -285,22 +286,17 @@ void read_barrier(std::string_view line, const Place& place, Reading& reading) {
   }
   std::string_view ranks = line.substr(start + 4, end - start - 4);
   take_prefix(ranks, "s");
-  for (const std::string_view part : base::split(ranks, ',')) {
-    if (const auto rank = number_of(base::trim(part), kMaxRank)) {
-      reading.barrier_missing.insert(static_cast<Rank>(*rank));
-    }
-  }
+  const std::vector<Rank> missing = model::listed_ranks(ranks).ranks;
+  reading.barrier_missing.insert(missing.begin(), missing.end());
   reading.barrier = place;
 }
 
 /// "s [2, 5] are the" of "To our best knowledge, ranks [2, 5] are the lagging ranks".
 void read_lagging(std::string_view text, Reading& reading) {
   constexpr std::size_t kMost = 4096;
-  for (const std::string_view part :
-       base::split(between(text, "[", "]").value_or(std::string_view()), ',')) {
-    if (const auto rank = number_of(base::trim(part), kMaxRank);
-        rank && reading.lagging.size() < kMost) {
-      reading.lagging.insert(static_cast<Rank>(*rank));
+  for (const Rank rank : model::listed_ranks(between(text, "[", "]").value_or("")).ranks) {
+    if (reading.lagging.size() < kMost) {
+      reading.lagging.insert(rank);
     }
   }
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/listed_ranks.h"
 #include "collector/model/operations.h"
 
 namespace ddpdoctor::imports {
@@ -55,11 +56,10 @@ void DesyncReport::read(std::string_view line, std::optional<model::Rank> whose)
   if (!take_prefix(rest, "started ") && !take_prefix(rest, "finished ")) {
     return;
   }
-  for (const std::string_view part : base::split(*ranks, ',')) {
-    const auto number = number_of(base::trim(part), kMaxRank);
-    if (number && newest_.size() < kMostRanks) {
+  for (const model::Rank rank : model::listed_ranks(*ranks).ranks) {
+    if (newest_.size() < kMostRanks) {
       model::CollectiveCall call = *heading_;
-      call.rank = static_cast<model::Rank>(*number);
+      call.rank = rank;
       call.operation = model::operation_of(rest.substr(0, kLongestName)).name;
       newest_[call.rank] = std::move(call);
     }

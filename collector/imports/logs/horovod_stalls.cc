@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/listed_ranks.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -40,11 +41,10 @@ std::string tensor_before(std::string_view text) {
 
 std::set<Rank> StalledTensors::ranks_in(std::string_view list) {
   std::set<Rank> out;
-  for (const std::string_view part : base::split(list, ',')) {
-    const auto rank = number_of(base::trim(part), kMaxRank);
-    if (rank && out.size() < kMostHorovodRanks) {
-      out.insert(static_cast<Rank>(*rank));
-      largest_ = std::max(largest_, static_cast<Rank>(*rank));
+  for (const Rank rank : model::listed_ranks(list).ranks) {
+    if (out.size() < kMostHorovodRanks) {
+      out.insert(rank);
+      largest_ = std::max(largest_, rank);
     }
   }
   return out;

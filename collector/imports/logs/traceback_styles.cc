@@ -14,6 +14,7 @@
 #include "collector/imports/stack_dumps/dump_locals.h"
 #include "collector/imports/stack_dumps/python_traceback.h"
 #include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/listed_ranks.h"
 #include "collector/model/log_lines.h"
 
 namespace ddpdoctor::imports {
@@ -63,18 +64,9 @@ std::string plain_frame(std::string_view line) {
 
 /// "[0, 1, 2, 3]".
 model::RankSet listed(std::string_view list) {
-  std::vector<model::Rank> out;
-  if (!list.starts_with('[') || !list.ends_with(']')) {
-    return {};
-  }
-  for (const std::string_view part : base::split(list.substr(1, list.size() - 2), ',')) {
-    const auto rank = number_of(base::trim(part), model::kMaxWorldSize - 1);
-    if (!rank) {
-      return {};
-    }
-    out.push_back(static_cast<model::Rank>(*rank));
-  }
-  return model::RankSet(std::move(out));
+  model::ListedRanks out = model::listed_ranks(list);
+  return list.starts_with('[') && out.whole ? model::RankSet(std::move(out.ranks))
+                                            : model::RankSet();
 }
 
 using Block = std::vector<Piece*>;  // from the heading to the line before the exception

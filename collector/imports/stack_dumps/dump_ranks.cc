@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "base/lower.h"
 #include "base/text.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 
@@ -17,16 +18,9 @@ bool is_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 /// The number after the last "rank" that has one: "rank3", "rank_3", "rank-3", "rank 3", "rank: 3".
 std::optional<model::Rank> rank_word(std::string_view text) {
-  const std::string low = lower(text);
+  const std::string low = base::lower(text);
   std::optional<model::Rank> found;
   for (std::size_t at = low.find("rank"); at != std::string::npos; at = low.find("rank", at + 4)) {
     if (at > 0 && std::isalpha(static_cast<unsigned char>(low[at - 1])) != 0) {
@@ -101,7 +95,7 @@ std::string host_in_path(std::string_view path) {
                                                       "server", "pod",  "machine"};
   const auto parts = base::split(path, '/');
   for (auto part = parts.rbegin(); part != parts.rend() && part - parts.rbegin() < 2; ++part) {
-    const std::string low = lower(*part);
+    const std::string low = base::lower(*part);
     for (const std::string_view word : kWords) {
       const std::size_t at = low.find(word);
       const bool begins = at != low.npos && (at == 0 || !is_letter(low[at - 1]));

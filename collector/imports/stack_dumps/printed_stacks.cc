@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/lower.h"
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
@@ -156,9 +157,7 @@ std::string name_in(string_view heading) {
   std::string word;
   std::string found;
   const auto end_word = [&] {
-    std::string low = word;
-    std::transform(low.begin(), low.end(), low.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string low = base::lower(word);
     const bool common = std::find(kWords.begin(), kWords.end(), low) != kWords.end();
     const bool number = low.find_first_not_of("0123456789abcdefx") == std::string::npos;
     if (found.empty() && !word.empty() && !common && !number) {

@@ -209,6 +209,12 @@ const CallRow* call_of_context(std::string_view name) {
   return found == calls().end() ? nullptr : &*found;
 }
 
+bool lets_main_first(std::string_view name) {
+  return std::any_of(calls().begin(), calls().end(), [name](const CallRow& row) {
+    return row.does == CallDoes::kLetsMainFirst && row.name == name;
+  });
+}
+
 bool is_ddp(std::string_view qualified) {
   return qualified.substr(qualified.rfind('.') + 1) == "DistributedDataParallel" &&
          (qualified.find('.') == qualified.npos || lies_in(qualified, "torch"));

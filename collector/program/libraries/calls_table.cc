@@ -12,6 +12,7 @@ namespace {
 constexpr auto kMakes = CallDoes::kCollective;
 constexpr auto kUnshards = CallDoes::kUnshards;
 constexpr auto kAgrees = CallDoes::kAgrees;
+constexpr auto kFirst = CallDoes::kLetsMainFirst;
 constexpr auto kLoops = CallDoes::kLoops;
 constexpr auto kShields = CallDoes::kShields;
 constexpr auto kHolds = CallDoes::kHoldsGradients;
@@ -129,12 +130,14 @@ constexpr auto kCallRows = std::to_array<CallRow>({
     {"accelerate", "Accelerator", "join_uneven_inputs", kShields, "all_reduce"},
     {"accelerate", "Accelerator", "load_state", kMakes, "barrier"},
     {"accelerate", "Accelerator", "save_model", kMakes, "all_gather_into_tensor"},
-    {"accelerate", "Accelerator", "main_process_first", kMakes, "barrier"},
-    {"accelerate", "Accelerator", "local_main_process_first", kMakes, "barrier"},
+    {"accelerate", "Accelerator", "main_process_first", kFirst, "barrier"},
+    {"accelerate", "Accelerator", "local_main_process_first", kFirst, "barrier"},
     {"accelerate", "Accelerator", "prepare", kMakes, ""},
     {"accelerate", "Accelerator", "no_sync", kHolds, ""},
     {"accelerate", "PartialState", "wait_for_everyone", kMakes, "barrier"},
-    {"accelerate", "PartialState", "main_process_first", kMakes, "barrier"},
+    {"accelerate", "PartialState", "main_process_first", kFirst, "barrier"},
+    {"accelerate", "PartialState", "local_main_process_first", kFirst, "barrier"},
+    {"accelerate", "PartialState", "_goes_first", kFirst, "barrier"},
     {"accelerate", "", "gather", kAgrees, "all_gather"},
     {"accelerate", "", "reduce", kAgrees, "all_reduce"},
     {"accelerate", "", "broadcast", kAgrees, "broadcast"},
@@ -162,7 +165,7 @@ constexpr auto kCallRows = std::to_array<CallRow>({
     {"lightning", "Fabric", "backward", kMakes, "all_reduce"},
     {"lightning", "Fabric", "save", kMakes, "barrier"},
     {"lightning", "Fabric", "load", kMakes, "barrier"},
-    {"lightning", "Fabric", "rank_zero_first", kMakes, "barrier"},
+    {"lightning", "Fabric", "rank_zero_first", kFirst, "barrier"},
     {"lightning", "Fabric", "no_backward_sync", kHolds, ""},
     // transformers
     {"transformers", "Trainer", "train", kLoops, ""},
@@ -170,8 +173,9 @@ constexpr auto kCallRows = std::to_array<CallRow>({
     {"transformers", "Trainer", "predict", kLoops, "all_gather"},
     {"transformers", "Trainer", "save_model", kMakes, "all_gather"},
     {"transformers", "Trainer", "push_to_hub", kMakes, "barrier"},
-    {"transformers", "TrainingArguments", "main_process_first", kMakes, "barrier"},
-    {"transformers", "", "torch_distributed_zero_first", kMakes, "barrier"},
+    {"transformers", "TrainingArguments", "main_process_first", kFirst, "barrier"},
+    {"transformers", "", "torch_distributed_zero_first", kFirst, "barrier"},
+    {"ultralytics", "", "torch_distributed_zero_first", kFirst, "barrier"},
     {"transformers", "", "nested_gather", kAgrees, "all_gather"},
     {"transformers", "", "distributed_concat", kAgrees, "all_gather"},
     // deepspeed

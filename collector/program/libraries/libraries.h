@@ -109,7 +109,15 @@ enum class CallDoes : std::uint8_t {
   kShields,           // takes part in collectives for ranks that have no batches left
   kHoldsGradients,    // a context in which backward does not reduce gradients
   kFreesOfGradients,  // a context in which no gradient is computed
+  // A context that the main process leaves before the others enter it: a barrier on both sides.
+  kLetsMainFirst,
 };
+
+/// The line that calls it makes a collective.
+constexpr bool makes_collective(CallDoes does) {
+  return does == CallDoes::kCollective || does == CallDoes::kAgrees ||
+         does == CallDoes::kLetsMainFirst;
+}
 
 struct CallRow {
   std::string_view module;
@@ -129,6 +137,9 @@ const CallRow* call_of_attribute(std::string_view method);
 /// The same for the expression of a `with` or the call that makes a context, including a class
 /// name: nearly everything used there is a context.
 const CallRow* call_of_context(std::string_view name);
+
+/// By the name of the method or function alone: "main_process_first".
+bool lets_main_first(std::string_view name);
 
 /// torch's DistributedDataParallel, by the qualified name of the class.
 bool is_ddp(std::string_view qualified);

@@ -192,7 +192,7 @@ bool is_collective(const Definition& is, std::string_view callee) {
   const CallRow* row = is.kind == Definition::Kind::kLibrary   ? call_of_name(is.qualified)
                        : is.kind == Definition::Kind::kUnknown ? call_of_attribute(last_of(callee))
                                                                : nullptr;
-  return row != nullptr && (row->does == CallDoes::kCollective || row->does == CallDoes::kAgrees);
+  return row != nullptr && makes_collective(row->does);
 }
 
 /// A call among the nodes passes one of the names to a collective.

@@ -334,6 +334,11 @@ TEST(RendezvousIncomplete, ProcessesOfOneCommandThatEachHaveWorldSize1AreNotOneJ
   EXPECT_EQ(
       asked_of_log(kKind, "$ mpirun -np 2 ./hello\nRank: 0, size: 1\nRank: 0, size: 1\n").size(),
       1u);
+  const auto by_orterun =
+      asked_of_log(kKind, "$ orterun -np 2 ./hello\nRank: 0, size: 1\nRank: 0, size: 1\n");
+  ASSERT_EQ(by_orterun.size(), 1u);
+  EXPECT_NE(by_orterun[0].summary.find("2 processes of orterun"), std::string::npos);
+  EXPECT_NE(by_orterun[0].fix.find("which mpirun"), std::string::npos) << by_orterun[0].fix;
   EXPECT_EQ(
       asked_of_log(kKind, "No PMIx server was reachable, but a PMI1/2 was detected.\n").size(), 1u);
   const std::string intel =

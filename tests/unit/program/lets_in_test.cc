@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decorators that run a function on some ranks only: a library's, and the user's own.
+#include "collector/program/libraries/libraries.h"
 #include "collector/program/origin/origin.h"
 #include "tests/unit/program/source.h"
 
@@ -49,6 +50,18 @@ TEST(LetsIn, KnowsADecoratorThatAppliesThatOfALibrary) {
     EXPECT_TRUE(of(restricted)) << restricted;
   }
   EXPECT_FALSE(of("FOUR"));
+}
+
+TEST(LetsMainFirst, IsAnEffectOfContextsOfSeveralLibraries) {
+  for (const char* const name : {"main_process_first", "local_main_process_first", "_goes_first",
+                                 "torch_distributed_zero_first", "rank_zero_first"}) {
+    EXPECT_TRUE(lets_main_first(name)) << name;
+    const CallRow* row = call_of_attribute(name);
+    ASSERT_NE(row, nullptr) << name;
+    EXPECT_TRUE(makes_collective(row->does)) << name;
+  }
+  EXPECT_FALSE(lets_main_first("on_main_process"));
+  EXPECT_FALSE(lets_main_first("barrier"));
 }
 
 }  // namespace
