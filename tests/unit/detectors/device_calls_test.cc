@@ -8,7 +8,7 @@ namespace {
 
 using namespace ddpdoctor::tests;
 
-/// One process that gdb dumped, and no second look.
+/// One process that gdb dumped, of one moment.
 model::JobModel of_gdb(const std::string& stack) {
   model::JobModel told = job().ranks(1).stack(0, stack).build();
   told.progress = model::Progress::kUnknown;
