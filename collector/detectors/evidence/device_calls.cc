@@ -46,6 +46,17 @@ const Frame* caller_from(const model::Thread& thread, std::size_t from) {
   return caller;
 }
 
+/// Sleeps until a lock of a library is free; locks of the interpreter have detectors of their own.
+std::optional<DeviceCall> lock_in_library(const model::Thread& thread, std::size_t at) {
+  const Frame& asker = thread.frames[at];
+  if (is_outside(asker) || is_glue(asker) || model::takes_gil(asker.function) ||
+      model::enters_python(asker.function) || asker.module.empty()) {
+    return std::nullopt;
+  }
+  return DeviceCall{
+      .inside = &asker, .call = &asker, .caller = caller_from(thread, at + 1), .lock = true};
+}
+
 /// A process that its tool does not show at work; helpers and launchers always wait.
 bool may_wait_in_driver(const model::Process& process) {
   return model::was_dumped(process) && alive(process) &&
@@ -65,7 +76,7 @@ std::optional<DeviceCall> device_call_of(const model::Thread& thread) {
     ++at;
   }
   if (at == frames.size() || !model::is_in_device_driver(frames[at])) {
-    return std::nullopt;
+    return found.lock && at < frames.size() ? lock_in_library(thread, at) : std::nullopt;
   }
   found.inside = &frames[at];
   for (; at < frames.size() && !is_outside(frames[at]); ++at) {
@@ -118,7 +129,8 @@ std::optional<Finding> where_in_driver(const graph::Examination& examination) {
       return std::nullopt;  // the others may wait for it
     }
     auto call = waits ? std::nullopt : device_call_of(*main);
-    if (call && (call->lock || model::user_frame(*main) == nullptr)) {
+    const bool device = call && model::is_in_device_driver(*call->inside);
+    if (call && ((call->lock && device) || model::user_frame(*main) == nullptr)) {
       where = process;
       waits = call;
     }
@@ -146,9 +158,10 @@ std::optional<Finding> where_in_driver(const graph::Examination& examination) {
   }
   finding.fix = fmt::format(
       "Dump the stacks again after 10 s. If they are the same, run without the call of {}, and "
-      "update the driver.",
+      "update the {}.",
       base::printable(
-          plain_function((waits->caller != nullptr ? waits->caller : waits->call)->function)));
+          plain_function((waits->caller != nullptr ? waits->caller : waits->call)->function)),
+      model::is_in_device_driver(*waits->inside) ? "driver" : "library");
   return finding;
 }
 

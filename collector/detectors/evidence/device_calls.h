@@ -19,7 +19,8 @@ struct DeviceCall {
   bool lock = false;                     // it sleeps until a lock is free
 };
 
-/// Nothing if the innermost frame outside libc is not in such a library.
+/// Nothing if the innermost frame outside libc is not in such a library, and waits for no lock of
+/// another one.
 std::optional<DeviceCall> device_call_of(const model::Thread& thread);
 
 /// "cudaGetLastError, called by c10d::ProcessGroupNCCL::workCleanupLoop"; empty if no frame has a
@@ -30,8 +31,9 @@ std::string device_call_said(const DeviceCall& call);
 /// program; else empty.
 std::string in_which_call(const graph::Standing& standing, std::string_view before = {});
 
-/// Dumps in which a main thread waits for a lock inside the driver, or waits there at an unknown
-/// line. Nothing if a process computes, or if ranks were read twice.
+/// Dumps in which a main thread waits for a lock inside the driver, or, at an unknown line, waits
+/// in the driver or for a lock of another library. Nothing if a process computes, or if ranks were
+/// read twice.
 std::optional<Finding> where_in_driver(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

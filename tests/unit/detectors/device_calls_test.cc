@@ -8,7 +8,7 @@ namespace {
 
 using namespace ddpdoctor::tests;
 
-/// One process that gdb dumped, and no second snapshot.
+/// One process that gdb dumped, of one moment.
 model::JobModel of_gdb(const std::string& stack) {
   model::JobModel told = job().ranks(1).stack(0, stack).build();
   told.progress = model::Progress::kUnknown;
@@ -41,6 +41,26 @@ TEST(DeviceCalls, ALockInsideTheDriverIsNamedWithTheCallThatAUserKnows) {
             std::string::npos)
       << findings[0].summary;
   EXPECT_TRUE(findings[0].culprits.empty());
+}
+
+TEST(DeviceCalls, ALockOfAnyLibraryIsNamedButNoConditionAndNotTheGil) {
+  const std::string rest =
+      "native:decoder::next@libdecoder.so | native:decoder_read@libdecoder.so | "
+      "native:_PyEval_EvalFrameDefault@python3.8";
+  const auto findings = asked("undetermined", of_gdb("native:__lll_lock_wait@libc.so.6 | "
+                                                     "native:pthread_mutex_lock@libc.so.6 | " +
+                                                     rest));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("waits for a lock inside libdecoder.so, in decoder::next, "
+                                     "called by decoder_read"),
+            std::string::npos)
+      << findings[0].summary;
+  EXPECT_TRUE(
+      asked("undetermined", of_gdb("native:pthread_cond_wait@libc.so.6 | " + rest)).empty());
+  EXPECT_TRUE(asked("undetermined", of_gdb("native:pthread_mutex_lock@libc.so.6 | "
+                                           "native:take_gil@libpython3.8.so | "
+                                           "native:PyEval_RestoreThread@libpython3.8.so"))
+                  .empty());
 }
 
 TEST(DeviceCalls, AProcessThatWaitsForRequestsOrWorksIsNotNamed) {
