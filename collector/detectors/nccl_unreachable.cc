@@ -81,6 +81,21 @@ Finding of_gloo(const GlooLoopback& gloo) {
   return finding;
 }
 
+/// No address is known, and nothing else failed.
+Finding of_mesh(const GlooMesh& mesh) {
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = Confidence::kPossible;
+  finding.waiting = mesh.ranks;
+  finding.evidence = mesh.evidence;
+  finding.summary =
+      fmt::format("gloo could not connect {} to the other ranks of a new group", said(mesh.ranks));
+  finding.fix =
+      "Set GLOO_SOCKET_IFNAME on every node to its interface of `ip -brief address` that reaches "
+      "the other nodes. If the log of another rank shows that it ended before, that is the cause.";
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
   const auto bad = bad_address(examination.job);
@@ -106,6 +121,9 @@ Findings detect(const graph::Examination& examination) {
   }
   if (const auto gloo = gloo_loopback(examination.job)) {
     findings.push_back(of_gloo(*gloo));
+  }
+  if (const auto mesh = findings.empty() ? gloo_mesh_failed(examination.job) : std::nullopt) {
+    findings.push_back(of_mesh(*mesh));
   }
   return findings;
 }

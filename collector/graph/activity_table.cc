@@ -111,6 +111,7 @@ constexpr ActivityRule kRules[] = {
     {kNative, "::WatchdogXCCL::", "", kUnknown, 53},
     {kNative, "::HeartbeatMonitor::", "", kUnknown, 53},
     {kNative, "::HeartbeatMonitorXCCL::", "", kUnknown, 53},
+    {kNative, "c10d::Reducer::Reducer", "", kDdpConstructor, 92},
     {kNative, "c10d::Reducer", "", kDdpBackward, 49},
     {kNative, "ncclGroupEnd", "", kCollective, 46},
     {kNative, "ncclCommInitRank", "", kRendezvous, 52},

@@ -44,7 +44,8 @@ PythonWait python_wait(const Frame& frame) {
   if (found == kWaitingModules.end()) {
     return PythonWait::kNone;
   }
-  const bool locks = std::string_view(frame.function).ends_with("acquire");
+  // `with condition:` waits for its lock; Condition.__enter__ only passes it on to C.
+  const bool locks = frame.function.ends_with("acquire") || frame.function.ends_with("__enter__");
   return found->wait == PythonWait::kSignal && locks ? PythonWait::kLock : found->wait;
 }
 

@@ -120,4 +120,33 @@ std::optional<GlooLoopback> gloo_loopback(const model::JobModel& job) {
   return out.hosts.empty() ? std::nullopt : std::optional(std::move(out));
 }
 
+std::optional<GlooMesh> gloo_mesh_failed(const model::JobModel& job) {
+  if (job.logs.empty()) {
+    return std::nullopt;
+  }
+  GlooMesh out;
+  std::set<std::string> told;
+  for (const LogStream& stream : log_streams(job)) {
+    for (const LogLine& line : stream) {
+      if (!mesh_failed(line.text)) {
+        continue;
+      }
+      out.ranks = line.rank ? out.ranks.united({*line.rank}) : out.ranks;
+      const std::string text =
+          base::elide(base::printable(base::trim(line.text)), kLongestGlooLine);
+      if (out.evidence.size() < kMostGlooLines && told.insert(text).second) {
+        out.evidence.push_back({.rank = line.rank, .text = "log: " + text});
+      }
+    }
+  }
+  if (out.ranks.size() < 2 || output_goes_on(job)) {
+    return std::nullopt;
+  }
+  const auto failed = tracebacks(job);
+  const bool only_this = std::all_of(failed.begin(), failed.end(), [](const Traceback& one) {
+    return mesh_failed(one.exception) || one.of_launcher || one.ignored;
+  });
+  return only_this ? std::optional(std::move(out)) : std::nullopt;
+}
+
 }  // namespace ddpdoctor::detectors

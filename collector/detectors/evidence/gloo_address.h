@@ -22,4 +22,14 @@ struct GlooLoopback {
 /// gloo's lines.
 std::optional<GlooLoopback> gloo_loopback(const model::JobModel& job);
 
+/// Ranks that gloo could not connect to the others when it made a group.
+struct GlooMesh {
+  model::RankSet ranks;  // that wrote so
+  std::vector<Evidence> evidence;
+};
+
+/// Nothing if one rank alone wrote so, if something else failed as well (gloo then only notices
+/// that a rank has ended), or if the output continued.
+std::optional<GlooMesh> gloo_mesh_failed(const model::JobModel& job);
+
 }  // namespace ddpdoctor::detectors

@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/native_code.h"
+#include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/expressions.h"
 #include "collector/program/source_text.h"
@@ -71,12 +72,14 @@ bool is_library_file(const model::Frame& frame, string_view file) {
   return frame.file.ends_with(file) || (file.starts_with('/') && frame.file == file.substr(1));
 }
 
-/// A thread that runs, or is in other native code than that of a lock, does not wait for one.
-bool may_wait_for_lock(const model::Thread& thread) {
+/// A thread that runs, or is in other native code than that of a lock, does not wait for one. In a
+/// function that only takes a lock, "active" in a dump of py-spy tells nothing.
+bool may_wait_for_lock(const model::Thread& thread, const model::Frame& innermost) {
+  const bool takes = model::python_wait(innermost) == model::PythonWait::kLock;
   const model::Frame* native = model::telling_frame(thread);
   const bool elsewhere = native != nullptr && !model::is_interpreter_code(*native) &&
                          native->function.find("acquire") == std::string::npos;
-  return thread.state != 'R' && !waits_for_gil(thread) && !elsewhere;
+  return (thread.state != 'R' || takes) && !waits_for_gil(thread) && !elsewhere;
 }
 
 /// The line of the program at the frame; empty if it is unknown.
@@ -140,6 +143,21 @@ std::string_view entry_said(const ReenteredLock& found) {
   return found.handler ? "a signal handler" : "a signal handler or finalizer";
 }
 
+/// The function that takes the lock. Python code of threading may be inside it, which only passes
+/// the call on: Condition.__enter__.
+const model::Frame* taker_of_lock(const model::Thread& thread) {
+  const model::Frame* inner = model::innermost_python(thread);
+  if (inner == nullptr || model::python_wait(*inner) != model::PythonWait::kLock) {
+    return inner;
+  }
+  const auto rest = std::span<const model::Frame>(thread.frames)
+                        .subspan(static_cast<std::size_t>(inner - thread.frames.data()) + 1);
+  const auto outer = std::find_if(rest.begin(), rest.end(), [](const model::Frame& frame) {
+    return frame.language == model::Language::kPython;
+  });
+  return outer == rest.end() ? inner : &*outer;
+}
+
 /// A finalizer of the standard library: nothing of the program is at its line.
 void tell_own_lock(const model::Process& process, const Suspect& suspect,
                    const ReenteredLock& found, Finding& finding) {
@@ -160,8 +178,9 @@ void tell_own_lock(const model::Process& process, const Suspect& suspect,
 
 std::optional<ReenteredLock> reentered_lock(const model::JobModel& job,
                                             const model::Thread& thread) {
-  const model::Frame* taker = model::innermost_python(thread);
-  if (taker == nullptr || !may_wait_for_lock(thread) || !may_take(job, *taker)) {
+  const model::Frame* taker = taker_of_lock(thread);
+  if (taker == nullptr || !may_wait_for_lock(thread, *model::innermost_python(thread)) ||
+      !may_take(job, *taker)) {
     return std::nullopt;
   }
   const std::span<const model::Frame> frames(thread.frames);

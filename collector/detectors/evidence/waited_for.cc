@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/paths/source_blocks.h"
+#include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
 #include "collector/program/libraries/libraries.h"
 #include "collector/program/questions/blocks.h"
@@ -93,11 +94,18 @@ bool is_at(const model::Frame& frame, const Primitive& primitive) {
 /// The outermost call below the user's line, because an Event waits in a Condition.
 const Primitive* primitive_of(const model::Thread& thread) {
   const auto frames = called_by_user(thread);
+  const auto row_of = [](const model::Frame& frame) {
+    return std::find_if(kPrimitives.begin(), kPrimitives.end(),
+                        [&frame](const Primitive& one) { return is_at(frame, one); });
+  };
+  // `with self.not_full:` of Queue.put waits for the queue's lock, not for room.
+  const model::Frame* inner = model::innermost_python(thread);
+  if (inner != nullptr && model::python_wait(*inner) == model::PythonWait::kLock &&
+      row_of(*inner) == kPrimitives.end()) {
+    return nullptr;
+  }
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-    const auto* const found =
-        std::find_if(kPrimitives.begin(), kPrimitives.end(),
-                     [&frame](const Primitive& one) { return is_at(*frame, one); });
-    if (found != kPrimitives.end()) {
+    if (const auto* const found = row_of(*frame); found != kPrimitives.end()) {
       return found;
     }
   }

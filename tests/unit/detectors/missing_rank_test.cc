@@ -75,6 +75,12 @@ TEST(MissingRank, SaysWhatTheRankWaitsForAndWhatToDoAboutIt) {
     EXPECT_NE(finding.fix.find(advice), std::string::npos) << finding.fix;
     EXPECT_EQ(finding.locations.at(0).line, 8);
   }
+  const std::string put = " | py:Queue.put@/usr/lib/python3.11/queue.py:140";
+  EXPECT_NE(asked_of_wait(threading("Condition.wait") + put).summary.find("room in a full queue"),
+            std::string::npos);
+  EXPECT_EQ(asked_of_wait(threading("Condition.__enter__") + put).summary.find("full queue"),
+            std::string::npos)
+      << "it waits for the lock of the queue";
   const Finding child = asked_of_wait(
       "native:wait4@libc.so.6 | py:Popen.wait@/usr/lib/python3.11/subprocess.py:1264",
       model::WaitsOn{.kind = "process", .target = "pid:4321", .detail = {}, .limit = {}});

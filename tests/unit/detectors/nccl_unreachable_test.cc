@@ -117,6 +117,26 @@ TEST(NcclUnreachable, ReadsConnectionsOfGlooToTheLoopback) {
                   .empty());
 }
 
+TEST(NcclUnreachable, NamesTheRanksThatGlooCouldNotConnectIfNothingElseFailed) {
+  const auto failed = [](int rank) {
+    return fmt::format(
+        "[rank{}]:[E212 02:14:01.17 ProcessGroupGloo.cpp:143] Gloo connectFullMesh failed with "
+        "[../pair.cc:144] no error\n",
+        rank);
+  };
+  const auto findings = told(failed(0) + failed(2));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{0, 2}));
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_TRUE(told(failed(0)).empty()) << "one rank";
+  EXPECT_TRUE(told("[rank1]: Traceback (most recent call last):\n"
+                   "[rank1]:   File \"/srv/train.py\", line 4, in main\n[rank1]:     load()\n"
+                   "[rank1]: ValueError: no such shard\n" +
+                   failed(0) + failed(2))
+                  .empty());
+}
+
 TEST(NcclUnreachable, IsSilentOnTheWordsOfOtherPrograms) {
   for (const char* line :
        {"WARN Connect to database failed : dial tcp 10.0.0.5:5432: connection refused",

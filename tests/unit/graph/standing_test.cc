@@ -175,6 +175,9 @@ INSTANTIATE_TEST_SUITE_P(
              "py:DistributedDataParallel.__init__@" +
                  std::string(kDdp) + ":2",
              Activity::kDdpConstructor},
+        Case{"ConstructorWithoutPython",
+             "native:c10d::Work::wait | native:c10d::Reducer::Reducer(std::vector<at::Tensor>)",
+             Activity::kDdpConstructor},
         Case{"NewGroupWaitingInTheStore",
              "native:poll | native:c10d::TCPStore::doWait | " + c10d("_new_process_group_helper") +
                  " | " + c10d("new_group"),

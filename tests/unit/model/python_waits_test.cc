@@ -19,6 +19,7 @@ PythonWait wait_in(const std::string& file, const std::string& function) {
 TEST(PythonWait, IsKnownByModuleAndFunction) {
   EXPECT_EQ(wait_in("/usr/lib/python3.12/threading.py", "Condition.wait"), PythonWait::kSignal);
   EXPECT_EQ(wait_in("threading.py", "RLock.acquire"), PythonWait::kLock);
+  EXPECT_EQ(wait_in("/usr/lib/python3.6/threading.py", "__enter__"), PythonWait::kLock);
   EXPECT_EQ(wait_in("/usr/lib/python3.12/queue.py", "get"), PythonWait::kQueue);
   EXPECT_EQ(wait_in("/usr/lib/python3.12/concurrent/futures/_base.py", "result"),
             PythonWait::kFuture);
