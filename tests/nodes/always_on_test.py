@@ -66,9 +66,15 @@ def test_a_healthy_job_ends_as_without_us_and_nothing_is_said(folder):
         assert sorted(report["job"]["hosts"]) == ["node1", "node2", "node3"]
 
 
+def ranks_heard_of(job):
+    _, report, _ = job.once()
+    return {process["rank"] for process in report["processes"] if process.get("rank") is not None} if report else set()
+
+
 def test_a_node_that_dies_is_named_and_nobody_is_accused(folder):
     with Job(folder, "steps.py", words=["--hang-timeout", "600"]) as job:
         job.wait_ready()
+        eventually(lambda: ranks_heard_of(job) == set(range(6)), 60, job.said)  # a rank may be ready before the server has heard of it
         node = job.cluster.nodes[2]
         node.unplug()
         node.end()
