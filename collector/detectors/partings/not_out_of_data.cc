@@ -246,20 +246,8 @@ bool was_never_entered(const Examination& examination, const Explanation& explan
   const bool elsewhere = std::any_of(below.begin(), below.end(), [&loop](const auto& site) {
     return site.file == loop.where.file && site.function == loop.where.function;
   });
-  if (!elsewhere || loop.way_out || !parting.recorded || in.call == nullptr ||
-      out.call == nullptr) {
-    return false;
-  }
-  if (loop.over_keys) {  // one that was entered ended a call too early; here its first call is
-                         // missing
-    const graph::Calls& calls = examination.history.calls(parting.group, in.call->rank);
-    const auto next = std::lower_bound(
-        calls.begin(), calls.end(), in.call->sequence,
-        [](const auto* call, std::int64_t sequence) { return call->sequence < sequence; });
-    return next != calls.begin() && (*std::prev(next))->call_site.known() &&
-           !comes_through(**std::prev(next), loop);
-  }
-  if (parting.shifted) {
+  if (!elsewhere || loop.over_keys || loop.way_out || !parting.recorded || parting.shifted ||
+      in.call == nullptr || out.call == nullptr) {
     return false;
   }
   bool more_known = false;
