@@ -25,6 +25,9 @@ constexpr std::string_view kKind = "nccl-unreachable";
 constexpr std::size_t kLongestLine = 240;
 constexpr std::size_t kMostNames = 4;
 constexpr std::size_t kLongestName = 64;
+constexpr std::string_view kChooseInterface =
+    "Set GLOO_SOCKET_IFNAME on every node to its interface of `ip -brief address` that reaches the "
+    "other nodes.";
 
 /// The interface that NCCL was configured to use, from its INFO lines: "eth2".
 std::set<std::string> interfaces(const model::JobModel& job, Finding& finding) {
@@ -75,9 +78,7 @@ Finding of_gloo(const GlooLoopback& gloo) {
   finding.summary = fmt::format(
       "gloo uses the loopback address{}{}, which other hosts cannot reach; the job has {}",
       gloo.ranks.empty() ? "" : " on ", gloo.ranks.empty() ? "" : said(gloo.ranks), gloo.hosts);
-  finding.fix =
-      "Set GLOO_SOCKET_IFNAME on every node to its interface of `ip -brief address` that reaches "
-      "the other nodes.";
+  finding.fix = kChooseInterface;
   return finding;
 }
 
@@ -90,9 +91,8 @@ Finding of_mesh(const GlooMesh& mesh) {
   finding.evidence = mesh.evidence;
   finding.summary =
       fmt::format("gloo could not connect {} to the other ranks of a new group", said(mesh.ranks));
-  finding.fix =
-      "Set GLOO_SOCKET_IFNAME on every node to its interface of `ip -brief address` that reaches "
-      "the other nodes. If the log of another rank shows that it ended before, that is the cause.";
+  finding.fix = kChooseInterface;
+  finding.fix += " If the log of another rank shows that it ended before, that is the cause.";
   return finding;
 }
 

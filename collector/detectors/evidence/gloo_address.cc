@@ -10,6 +10,8 @@
 #include <charconv>
 #include <set>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -86,67 +88,79 @@ std::string several_hosts(const model::JobModel& job) {
   return actors.empty() ? std::string() : fmt::format("{} hosts", actors.size() + 1);
 }
 
+/// The lines that a finding quotes, each once, and the ranks that wrote them.
+struct Quotes {
+  model::RankSet ranks;
+  std::vector<Evidence> evidence;
+
+  void add(const LogLine& line) {
+    ranks = line.rank ? ranks.united({*line.rank}) : ranks;
+    const std::string text = base::elide(base::printable(base::trim(line.text)), kLongestGlooLine);
+    if (evidence.size() < kMostGlooLines && told_.insert(text).second) {
+      evidence.push_back({.rank = line.rank, .text = "log: " + text});
+    }
+  }
+
+ private:
+  std::set<std::string> told_;
+};
+
+template <class Visit>
+void each_line(const model::JobModel& job, const Visit& visit) {
+  for (const LogStream& stream : job.logs.empty() ? std::vector<LogStream>() : log_streams(job)) {
+    for (const LogLine& line : stream) {
+      visit(line);
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<GlooLoopback> gloo_loopback(const model::JobModel& job) {
-  GlooLoopback out;
+  Quotes quotes;
   bool warned = false;
+  bool failed = false;
   bool mesh = false;
-  std::set<std::string> told;
-  for (const LogStream& stream : job.logs.empty() ? std::vector<LogStream>() : log_streams(job)) {
-    for (const LogLine& line : stream) {
-      const bool warns = warns_of_loopback(line.text);
-      const bool fails = loopback_failed(line.text);
-      const bool fell = mesh_failed(line.text);
-      if (!warns && !fails && !fell) {
-        continue;
-      }
-      warned = warned || warns;
-      mesh = mesh || fell;
-      out.failed = out.failed || fails;
-      out.ranks = line.rank ? out.ranks.united({*line.rank}) : out.ranks;
-      const std::string text =
-          base::elide(base::printable(base::trim(line.text)), kLongestGlooLine);
-      if (out.evidence.size() < kMostGlooLines && told.insert(text).second) {
-        out.evidence.push_back({.rank = line.rank, .text = "log: " + text});
-      }
+  each_line(job, [&](const LogLine& line) {
+    const bool warns = warns_of_loopback(line.text);
+    const bool fails = loopback_failed(line.text);
+    const bool fell = mesh_failed(line.text);
+    warned = warned || warns;
+    failed = failed || fails;
+    mesh = mesh || fell;
+    if (warns || fails || fell) {
+      quotes.add(line);
     }
-  }
-  out.failed = out.failed || (warned && mesh);
-  if ((!warned && !out.failed) || output_goes_on(job)) {
+  });
+  failed = failed || (warned && mesh);
+  if ((!warned && !failed) || output_goes_on(job)) {
     return std::nullopt;
   }
-  out.hosts = several_hosts(job);
-  return out.hosts.empty() ? std::nullopt : std::optional(std::move(out));
+  std::string hosts = several_hosts(job);
+  return hosts.empty() ? std::nullopt
+                       : std::optional(GlooLoopback{.ranks = std::move(quotes.ranks),
+                                                    .failed = failed,
+                                                    .hosts = std::move(hosts),
+                                                    .evidence = std::move(quotes.evidence)});
 }
 
 std::optional<GlooMesh> gloo_mesh_failed(const model::JobModel& job) {
-  if (job.logs.empty()) {
-    return std::nullopt;
-  }
-  GlooMesh out;
-  std::set<std::string> told;
-  for (const LogStream& stream : log_streams(job)) {
-    for (const LogLine& line : stream) {
-      if (!mesh_failed(line.text)) {
-        continue;
-      }
-      out.ranks = line.rank ? out.ranks.united({*line.rank}) : out.ranks;
-      const std::string text =
-          base::elide(base::printable(base::trim(line.text)), kLongestGlooLine);
-      if (out.evidence.size() < kMostGlooLines && told.insert(text).second) {
-        out.evidence.push_back({.rank = line.rank, .text = "log: " + text});
-      }
+  Quotes quotes;
+  each_line(job, [&quotes](const LogLine& line) {
+    if (mesh_failed(line.text)) {
+      quotes.add(line);
     }
-  }
-  if (out.ranks.size() < 2 || output_goes_on(job)) {
+  });
+  if (quotes.ranks.size() < 2 || output_goes_on(job)) {
     return std::nullopt;
   }
   const auto failed = tracebacks(job);
   const bool only_this = std::all_of(failed.begin(), failed.end(), [](const Traceback& one) {
     return mesh_failed(one.exception) || one.of_launcher || one.ignored;
   });
-  return only_this ? std::optional(std::move(out)) : std::nullopt;
+  return only_this ? std::optional(GlooMesh{.ranks = std::move(quotes.ranks),
+                                            .evidence = std::move(quotes.evidence)})
+                   : std::nullopt;
 }
 
 }  // namespace ddpdoctor::detectors

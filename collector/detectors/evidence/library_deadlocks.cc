@@ -36,23 +36,21 @@ struct LibraryPair {
   std::string_view fix;
 };
 
+constexpr LibraryPair wakes_up(std::string_view file, std::string_view fix) {
+  return {.file = file,
+          .holder = "wakeup",
+          .within = "_send",
+          .waits_in = "multiprocessing/connection.py",
+          .wanter = "wait_result_broken_or_wakeup",
+          .deed = "writes to a pipe",
+          .other = "its reader",
+          .fix = fix};
+}
+
 constexpr std::array<LibraryPair, 3> kPairs = {{
-    {.file = "concurrent/futures/process.py",
-     .holder = "wakeup",
-     .within = "_send",
-     .waits_in = "multiprocessing/connection.py",
-     .wanter = "wait_result_broken_or_wakeup",
-     .deed = "writes to a pipe",
-     .other = "its reader",
-     .fix = "Update Python (3.11.8, 3.12.2 or later), or submit fewer tasks at once."},
-    {.file = "loky/process_executor.py",
-     .holder = "wakeup",
-     .within = "_send",
-     .waits_in = "multiprocessing/connection.py",
-     .wanter = "wait_result_broken_or_wakeup",
-     .deed = "writes to a pipe",
-     .other = "its reader",
-     .fix = "Update loky, or submit fewer tasks at once."},
+    wakes_up("concurrent/futures/process.py",
+             "Update Python (3.11.8, 3.12.2 or later), or submit fewer tasks at once."),
+    wakes_up("loky/process_executor.py", "Update loky, or submit fewer tasks at once."),
     {.file = "concurrent/futures/process.py",
      .holder = "_join_executor_internals",
      .within = "join_thread",
