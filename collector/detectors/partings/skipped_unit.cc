@@ -59,10 +59,8 @@ bool has_the_gather_before_it(const Examination& examination, const Explanation&
 
 bool skipped_a_unit(const graph::Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
-  if (parting.shifted) {  // the next calls show which side left the unit out
-    if (!gather_different_units(examination.job, parting)) {
-      return false;
-    }
+  const bool other_unit = gather_different_units(examination.job, parting);
+  if (parting.shifted && other_unit) {  // the next calls show which side left the unit out
     if (parting.tie && !parting.odd_skipped) {
       explanation.turn();
     }
@@ -75,8 +73,7 @@ bool skipped_a_unit(const graph::Examination& examination, Explanation& explanat
   const bool rest_skipped = parting.tie && is_further(parting.rest) && !is_further(parting.odd);
   const Side& skipped = rest_skipped ? parting.rest : parting.odd;
   const Side& gathers = rest_skipped ? parting.odd : parting.rest;
-  if (!gather_different_units(examination.job, parting) &&
-      !may_have_skipped(examination, skipped, gathers)) {
+  if (!other_unit && !may_have_skipped(examination, skipped, gathers)) {
     return false;
   }
   if (rest_skipped) {
