@@ -247,8 +247,8 @@ void doubt_what_nccl_passed(const model::JobModel& job, std::vector<ToldFinding>
   }
 }
 
-/// No port and no firewall is at fault.
-void tell_name(const StoreAddress& store, ToldFinding& told) {
+/// Neither a port nor a firewall is at fault.
+void tell_unknown_name(const StoreAddress& store, ToldFinding& told) {
   told.did = "cannot resolve the host name of the rendezvous";
   told.rest += store.text.empty() ? "" : ": " + store.text;
   told.finding.fix =
@@ -286,8 +286,11 @@ Findings from_logs(const graph::Examination& examination) {
     if (!cause && !store.brackets && examination.standings.empty() && only_warns) {
       finding.confidence = Confidence::kPossible;
     }
-    if (told.says == Message::kNoAddress || told.says == Message::kCannotReach) {
-      unknown ? tell_name(store, told) : tell_store(store, told);
+    const bool unreached = told.says == Message::kNoAddress || told.says == Message::kCannotReach;
+    if (unreached && unknown) {
+      tell_unknown_name(store, told);
+    } else if (unreached) {
+      tell_store(store, told);
     } else if (told.says == Message::kNoDaemons) {
       tell_why_ssh_failed(examination.job, finding);
     }

@@ -76,12 +76,13 @@ std::string next_steps(const graph::Examination& examination, bool ask_nccl = fa
 
 /// "the cause is unknown because ranks 4-7 were not captured".
 std::string why_unknown(const graph::Examination& examination) {
+  if (std::string cut = cut_stacks_said(examination); !cut.empty()) {
+    return cut;
+  }
   const model::RankSet unseen = unobserved_ranks(examination);
   if (!unseen.empty()) {
-    const std::string cut = cut_stacks_said(examination, unseen);
-    return cut.empty() ? fmt::format("the cause is unknown because {} not captured",
-                                     ranks_do(unseen, "was", "were"))
-                       : cut;
+    return fmt::format("the cause is unknown because {} not captured",
+                       ranks_do(unseen, "was", "were"));
   }
   return examination.history.empty()
              ? "the cause is unknown because the calls of each rank were not recorded"
@@ -358,7 +359,7 @@ Findings detect(const graph::Examination& examination) {
   const std::string together =
       waiting.size() == 1 ? whereabouts(examination.job, waiting, first) + in_which_call(first, ",")
                           : common_whereabouts(examination, waiting);
-  const std::string cut = cut_stacks_said(examination, unobserved_ranks(examination));
+  const std::string cut = cut_stacks_said(examination);
   const std::string unsure =
       cut.empty() ? "one snapshot cannot tell a hang from a normal step" : cut;
   finding.summary = !together.empty() && !hangs

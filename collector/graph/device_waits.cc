@@ -267,7 +267,7 @@ bool is_inside_driver(Frames frames) {
   const auto inner = std::find_if_not(frames.begin(), frames.end(), [&](const auto& frame) {
     return is_native(frame) && base::contains_any(frame.function, kYields);
   });
-  return inner != frames.end() && has_no_symbol(*inner) && model::is_in_device_driver(*inner);
+  return inner != frames.end() && has_no_symbol(*inner) && model::is_in_driver_or_runtime(*inner);
 }
 
 bool reads_device_value(const model::JobModel& job, const model::Thread& thread) {

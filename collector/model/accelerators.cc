@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/text.h"
+
 namespace ddpdoctor::model {
 namespace {
 
@@ -66,14 +68,14 @@ const DeviceLibraryFile* device_library_of(const Frame& frame) {
   if (frame.language != Language::kNative || frame.module.empty()) {
     return nullptr;
   }
-  const auto* const found = std::find_if(
-      std::begin(kBelowTorch), std::end(kBelowTorch), [&frame](const DeviceLibraryFile& file) {
-        return frame.module.find(file.module) != std::string::npos;
-      });
+  const auto* const found = std::find_if(std::begin(kBelowTorch), std::end(kBelowTorch),
+                                         [&frame](const DeviceLibraryFile& file) {
+                                           return base::contains(frame.module, file.module);
+                                         });
   return found == std::end(kBelowTorch) ? nullptr : found;
 }
 
-bool is_in_device_driver(const Frame& frame) {
+bool is_in_driver_or_runtime(const Frame& frame) {
   return has_device_part(frame, kDriver) || has_device_part(frame, kRuntime);
 }
 

@@ -13,6 +13,7 @@ namespace ddpdoctor::model {
 /// has caught up; a collective library waits for other ranks.
 enum class DevicePart { kDriver, kRuntime, kCollectives, kNetwork };
 
+/// A row of the table.
 struct DeviceLibraryFile {
   std::string_view module;  // part of the file name
   DevicePart part;
@@ -21,10 +22,10 @@ struct DeviceLibraryFile {
 /// The library of this native frame; nullptr if it is none below torch.
 const DeviceLibraryFile* device_library_of(const Frame& frame);
 
-/// Inside the driver or the runtime of a device.
-bool is_in_device_driver(const Frame& frame);
+/// In the driver of a device or in the runtime above it.
+bool is_in_driver_or_runtime(const Frame& frame);
 
-/// The process computes on a device: torch or the program itself called its runtime.
+/// In the runtime alone: the process that calls it computes on a device.
 bool is_in_device_runtime(const Frame& frame);
 
 }  // namespace ddpdoctor::model

@@ -5,6 +5,8 @@
 #include <array>
 #include <string_view>
 
+#include "base/path_ends.h"
+
 namespace ddpdoctor::model {
 namespace {
 
@@ -26,21 +28,15 @@ constexpr std::array<WaitingModule, 10> kWaitingModules = {{
     {"asyncio/events.py", PythonWait::kEvents},
 }};
 
-/// "threading.py" must not match "my_threading.py".
-bool is_in(std::string_view path, std::string_view file) {
-  return path.ends_with(file) &&
-         (path.size() == file.size() || path[path.size() - file.size() - 1] == '/');
-}
-
 }  // namespace
 
 PythonWait python_wait(const Frame& frame) {
   if (frame.language != Language::kPython) {
     return PythonWait::kNone;
   }
-  const auto* const found =
-      std::find_if(kWaitingModules.begin(), kWaitingModules.end(),
-                   [&frame](const WaitingModule& one) { return is_in(frame.file, one.file); });
+  const auto* const found = std::find_if(
+      kWaitingModules.begin(), kWaitingModules.end(),
+      [&frame](const WaitingModule& one) { return base::path_ends_with(frame.file, one.file); });
   if (found == kWaitingModules.end()) {
     return PythonWait::kNone;
   }

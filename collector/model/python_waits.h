@@ -6,6 +6,7 @@
 
 namespace ddpdoctor::model {
 
+/// What ends the wait.
 enum class PythonWait {
   kNone,       // not a frame of these modules
   kLock,       // Lock.acquire, RLock.acquire: of threading
@@ -15,9 +16,10 @@ enum class PythonWait {
   kProcesses,  // queues, locks, pipes and children of multiprocessing
   kEvents,     // select, an event loop of asyncio
 };
+/// By the module of the frame, and by the function in threading.
 PythonWait python_wait(const Frame& frame);
 
-/// Only a thread of the same process ends it, or a handler of a signal.
+/// Only a thread of the same process or a handler of a signal ends it.
 constexpr bool is_of_own_threads(PythonWait wait) {
   return wait == PythonWait::kLock || wait == PythonWait::kSignal || wait == PythonWait::kQueue;
 }
@@ -27,7 +29,7 @@ constexpr bool is_of_threading(PythonWait wait) {
   return wait == PythonWait::kLock || wait == PythonWait::kSignal;
 }
 
-/// Others end it by design, as they do not with a lock.
+/// The program means to wait until another thread or process acts. For a lock it does not.
 constexpr bool is_on_purpose(PythonWait wait) {
   return wait != PythonWait::kNone && wait != PythonWait::kLock;
 }

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/path_ends.h"
+
 namespace ddpdoctor::model {
 namespace {
 
@@ -19,19 +21,6 @@ constexpr std::array<std::pair<Role, std::string_view>, 6> kRoleNames = {{
     {Role::kShmManager, "shm-manager"},
     {Role::kOther, "other"},
 }};
-
-/// True if `path` ends with `suffix` at a folder boundary: "mydistributed.py" does not end with
-/// "distributed.py".
-bool path_ends_with(std::string_view path, std::string_view suffix) {
-  if (suffix.empty()) {
-    return true;
-  }
-  if (!path.ends_with(suffix)) {
-    return false;
-  }
-  const std::size_t before = path.size() - suffix.size();
-  return before == 0 || suffix.front() == '/' || path[before - 1] == '/';
-}
 
 /// "DistributedDataParallel.forward" also matches forward; "Trainer.fit.<locals>.step" matches
 /// step.
@@ -296,7 +285,7 @@ const Frame* find_python_frame(const Thread& thread, std::string_view function,
   const auto found =
       std::find_if(thread.frames.begin(), thread.frames.end(), [&](const Frame& frame) {
         return frame.language == Language::kPython && function_matches(frame.function, function) &&
-               path_ends_with(frame.file, file_suffix);
+               base::path_ends_with(frame.file, file_suffix);
       });
   return found == thread.frames.end() ? nullptr : &*found;
 }

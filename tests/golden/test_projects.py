@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of projects of several files over NCCL on one H200 (torch 2.11.0, NCCL 2.28.9, 2026-11-27); run-captioner and attach-wallclock are over
-gloo (torch 2.13.0, the same day). Their writers had not read the sources of ddpdoctor. Before the first run, each writer put the answer into projects/expected.json: the kinds, the ranks ([] = no rank is to blame) and the lines
-that are right; the first finding must have one of each. {} = the project without its mistake: no finding may be more than possible. The paths of the
-machine were replaced."""
+gloo (torch 2.13.0, the same day). Their writers had not read the sources of ddpdoctor. Before the first run, each writer put the answer into
+projects/expected.json: the kinds, the ranks ([] = no rank is to blame) and the lines that are right; the first finding must have one of each.
+{} = the project without its mistake: no finding may be more than possible. The paths of the machine were replaced."""
 import json
 import os
 import subprocess

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/evidence/device_calls.h"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -63,6 +62,32 @@ bool may_wait_in_driver(const model::Process& process) {
          (process.role == model::Role::kRank || process.role == model::Role::kOther);
 }
 
+/// A process whose main thread waits in a library.
+struct WaitInDriver {
+  const model::Process* process = nullptr;
+  DeviceCall call;
+};
+
+/// The first such process. Nothing if the main thread of one computes: the others may wait for it.
+std::optional<WaitInDriver> first_in_driver(const model::JobModel& job) {
+  std::optional<WaitInDriver> first;
+  for (const model::Process* process : processes(job)) {
+    const model::Thread* main = model::main_thread(*process);
+    if (main == nullptr || !may_wait_in_driver(*process)) {
+      continue;
+    }
+    if (main->state == 'R') {
+      return std::nullopt;
+    }
+    const auto call = first ? std::nullopt : device_call_of(*main);
+    const bool locked = call && call->lock && model::is_in_driver_or_runtime(*call->inside);
+    if (call && (locked || model::user_frame(*main) == nullptr)) {
+      first = WaitInDriver{.process = process, .call = *call};
+    }
+  }
+  return first;
+}
+
 }  // namespace
 
 std::optional<DeviceCall> device_call_of(const model::Thread& thread) {
@@ -75,12 +100,12 @@ std::optional<DeviceCall> device_call_of(const model::Thread& thread) {
     found.lock = found.lock || model::takes_mutex(frames[at].function);
     ++at;
   }
-  if (at == frames.size() || !model::is_in_device_driver(frames[at])) {
+  if (at == frames.size() || !model::is_in_driver_or_runtime(frames[at])) {
     return found.lock && at < frames.size() ? lock_in_library(thread, at) : std::nullopt;
   }
   found.inside = &frames[at];
   for (; at < frames.size() && !is_outside(frames[at]); ++at) {
-    if (model::is_in_device_driver(frames[at])) {
+    if (model::is_in_driver_or_runtime(frames[at])) {
       found.call = is_named(frames[at]) ? &frames[at] : found.call;
     } else if (is_named(frames[at])) {
       break;
@@ -118,50 +143,36 @@ std::optional<Finding> where_in_driver(const graph::Examination& examination) {
       model::previous(examination.job) != nullptr) {
     return std::nullopt;
   }
-  const model::Process* where = nullptr;
-  std::optional<DeviceCall> waits;
-  for (const model::Process* process : processes(examination.job)) {
-    const model::Thread* main = model::main_thread(*process);
-    if (main == nullptr || !may_wait_in_driver(*process)) {
-      continue;
-    }
-    if (main->state == 'R') {
-      return std::nullopt;  // the others may wait for it
-    }
-    auto call = waits ? std::nullopt : device_call_of(*main);
-    const bool device = call && model::is_in_device_driver(*call->inside);
-    if (call && ((call->lock && device) || model::user_frame(*main) == nullptr)) {
-      where = process;
-      waits = call;
-    }
-  }
-  const std::string said_call = waits ? device_call_said(*waits) : std::string();
+  const auto waits = first_in_driver(examination.job);
+  const std::string said_call = waits ? device_call_said(waits->call) : std::string();
   if (said_call.empty()) {
     return std::nullopt;
   }
-  const model::RankSet ranks = where->rank ? model::RankSet{*where->rank} : model::RankSet{};
-  const Frame* user = model::user_frame(*model::main_thread(*where));
+  const model::Process& process = *waits->process;
+  const DeviceCall& call = waits->call;
+  const model::RankSet ranks = process.rank ? model::RankSet{*process.rank} : model::RankSet{};
+  const Frame* user = model::user_frame(*model::main_thread(process));
   Finding finding;
   finding.kind = "undetermined";
   finding.confidence = Confidence::kPossible;
   finding.waiting = ranks;
   finding.summary = fmt::format(
       "{} waits{} inside {}, in {}; {}",
-      where->rank ? said(ranks)
-                  : fmt::format("the main thread of {}", named(where->pid, "a process")),
-      waits->lock ? " for a lock" : "", base::printable(waits->inside->module), said_call,
-      waits->lock ? "the dump does not show its holder"
-                  : "one dump does not show what the device does");
+      process.rank ? said(ranks)
+                   : fmt::format("the main thread of {}", named(process.pid, "a process")),
+      call.lock ? " for a lock" : "", base::printable(call.inside->module), said_call,
+      call.lock ? "the dump does not show its holder"
+                : "one dump does not show whether the device makes progress");
   if (user != nullptr) {
     finding.locations.push_back(
         location(model::call_site(*user), ranks, fmt::format("it calls {} here", said_call)));
   }
   finding.fix = fmt::format(
-      "Dump the stacks again after 10 s. If they are the same, run without the call of {}, and "
-      "update the {}.",
+      "Dump the stacks again after 10 s. If they are the same, update the {}, or run the program "
+      "without the call of {}.",
+      model::is_in_driver_or_runtime(*call.inside) ? "driver" : "library",
       base::printable(
-          plain_function((waits->caller != nullptr ? waits->caller : waits->call)->function)),
-      model::is_in_device_driver(*waits->inside) ? "driver" : "library");
+          plain_function((call.caller != nullptr ? call.caller : call.call)->function)));
   return finding;
 }
 

@@ -12,6 +12,7 @@
 
 namespace ddpdoctor::detectors {
 
+/// Where a thread waits in a library: one of a device, or, for a lock, any other.
 struct DeviceCall {
   const model::Frame* inside = nullptr;  // the innermost frame of these libraries
   const model::Frame* call = nullptr;    // the function that was called: "cudaGetLastError"
@@ -19,8 +20,7 @@ struct DeviceCall {
   bool lock = false;                     // it sleeps until a lock is free
 };
 
-/// Nothing if the innermost frame outside libc is not in such a library, and waits for no lock of
-/// another one.
+/// Nothing if the thread waits neither in a library of a device nor for a lock of another library.
 std::optional<DeviceCall> device_call_of(const model::Thread& thread);
 
 /// "cudaGetLastError, called by c10d::ProcessGroupNCCL::workCleanupLoop"; empty if no frame has a
@@ -31,9 +31,8 @@ std::string device_call_said(const DeviceCall& call);
 /// program; else empty.
 std::string in_which_call(const graph::Standing& standing, std::string_view before = {});
 
-/// Dumps in which a main thread waits for a lock inside the driver, or, at an unknown line, waits
-/// in the driver or for a lock of another library. Nothing if a process computes, or if ranks were
-/// read twice.
+/// For dumps of one moment: a main thread waits for a lock inside the driver, or, at an unknown
+/// line, waits in the driver or for a lock of another library. Nothing if a main thread computes.
 std::optional<Finding> where_in_driver(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

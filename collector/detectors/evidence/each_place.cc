@@ -23,7 +23,8 @@ std::string common_whereabouts(const graph::Examination& examination, const mode
              : std::string();
 }
 
-std::string cut_stacks_said(const graph::Examination& examination, const model::RankSet& ranks) {
+std::string cut_stacks_said(const graph::Examination& examination) {
+  const model::RankSet ranks = unobserved_ranks(examination);
   const bool cut = std::all_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
     const graph::Standing* standing = examination.standing(rank);
     return standing != nullptr && standing->process != nullptr &&

@@ -13,9 +13,9 @@ namespace ddpdoctor::detectors {
 /// they are not.
 std::string common_whereabouts(const graph::Examination& examination, const model::RankSet& ranks);
 
-/// "the stacks of ranks 1-3 are cut off before the call they are in" if a dump has only their
-/// innermost frames; empty if one of them was not read.
-std::string cut_stacks_said(const graph::Examination& examination, const model::RankSet& ranks);
+/// "the stacks of ranks 1-3 are cut off before the call they are in" if these are the unobserved
+/// ranks, and a dump has frames of each; else empty.
+std::string cut_stacks_said(const graph::Examination& examination);
 
 /// Adds a location for each place of these ranks, and where each of them is.
 void tell_each_place(const graph::Examination& examination, const model::RankSet& ranks,

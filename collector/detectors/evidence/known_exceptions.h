@@ -79,8 +79,8 @@ std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kin
 
 /// A finding from messages of a log, and the parts of its summary, for a detector that knows more.
 struct ToldFinding {
-  Finding finding;                  // without summary
-  Message says = Message::kOther;   // the summary
+  Finding finding;                  // its summary is empty until summarized()
+  Message says = Message::kOther;   // the one that who, did, place and rest put into words
   std::set<Message> messages = {};  // all on which the finding rests
   std::string who = {};             // "rank 2", "a process"
   std::string did = {};             // "lost a DataLoader worker to a signal"

@@ -104,11 +104,12 @@ std::optional<Finding> lock_of_lost_worker(const graph::Examination& examination
                                    pids_said(pids), lock->function, lock->file, lock->line);
     Finding finding = accuse(examination, "pool-worker-lost", {suspect});
     finding.summary = fmt::format(
-        "all workers of a pool of {} wait for the lock of its tasks ({}), and none has it{}",
+        "all workers of a pool of {} wait for the lock with which they read tasks ({}); none has "
+        "it{}",
         who({suspect}), place(model::call_site(*lock)), and_who_waits(finding));
     finding.fix =
-        "A worker that is killed while it has the lock leaves it locked. Look for what killed one: "
-        "dmesg, a time limit of a task, a signal.";
+        "Run `dmesg | grep -i kill` on that node. Check time limits and signals that end workers: "
+        "one that was killed while it had the lock left it locked.";
     return finding;
   }
   return std::nullopt;

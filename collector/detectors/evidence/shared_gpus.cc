@@ -47,7 +47,7 @@ std::string host_in_tag(std::string_view before) {
 }
 
 std::optional<SharedGpu> shared_in(std::string_view line) {
-  const std::size_t at = line.find(kDuplicateGpu);
+  const std::size_t at = line.find("Duplicate GPU detected");
   const std::string_view text = line.substr(std::min(at, line.size()));
   const auto one = rank_after_words(text, " : rank ");
   const auto other = rank_after_words(text, " and rank ");

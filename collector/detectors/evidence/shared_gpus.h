@@ -10,9 +10,6 @@
 
 namespace ddpdoctor::detectors {
 
-/// The words of NCCL, for lines that need no other finding.
-inline constexpr std::string_view kDuplicateGpu = "Duplicate GPU detected";
-
 /// One finding for all lines and ranks; `fix` is the advice if one GPU is shared.
 std::optional<Finding> shared_gpus(const graph::Examination& examination, std::string_view kind,
                                    std::string_view fix);

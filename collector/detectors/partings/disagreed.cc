@@ -9,6 +9,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/cause.h"
+#include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/parted_by_exception.h"
 
 namespace ddpdoctor::detectors {
@@ -63,7 +64,6 @@ bool same_size(const model::CollectiveCall& a, const model::CollectiveCall& b) {
 /// The line of `call` passes the other's size everywhere else, and its own size only here.
 bool breaks_its_habit(const graph::Examination& examination, const model::CollectiveCall& call,
                       const model::CollectiveCall& other) {
-  constexpr std::size_t kHabit = 2;
   std::size_t others = 0;
   for (const std::string& group : examination.history.groups()) {
     for (const auto& [rank, calls] : examination.history.ranks(group)) {

@@ -81,7 +81,6 @@ Newcomer newcomer(const graph::Examination& examination, const Parting& parting)
 
 Newcomer newcomer_in_one_line(const graph::Examination& examination,
                               const model::CollectiveCall& odd, const model::CollectiveCall& rest) {
-  constexpr std::size_t kHabit = 2;
   const Path line = graph::callers_of(odd);
   if (!odd.call_site.known() || !same_path(line, graph::callers_of(rest)) || same_kind(odd, rest)) {
     return Newcomer::kNeither;
@@ -143,7 +142,6 @@ const graph::Divergence* first_difference(const graph::Examination& examination,
 
 bool is_first_of_its_kind(const graph::Examination& examination,
                           const model::CollectiveCall& call) {
-  constexpr std::size_t kHabit = 2;  // number of calls of the rank that excludes chance
   std::size_t before = 0;
   for (const auto& [rank, calls] : examination.history.ranks(call.group)) {
     for (const model::CollectiveCall* other : calls) {
@@ -178,7 +176,6 @@ bool met_here_before(const graph::Examination& examination, const Parting& parti
 }
 
 bool breaks_its_habit(const graph::Examination& examination, const Side& side) {
-  constexpr std::size_t kHabit = 2;
   if (side.call == nullptr || !side.call->call_site.known() || side.operation.empty()) {
     return false;
   }

@@ -3,9 +3,14 @@
 // which side continues as before, and which does something new.
 #pragma once
 
+#include <cstddef>
+
 #include "collector/detectors/partings/parting.h"
 
 namespace ddpdoctor::detectors {
+
+/// The number of earlier calls or rounds that excludes chance.
+inline constexpr std::size_t kHabit = 2;
 
 /// The side of a divergence that calls from a line from which no rank called before.
 enum class Newcomer { kNeither, kOdd, kRest };

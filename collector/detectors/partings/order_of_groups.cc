@@ -42,16 +42,19 @@ bool is_decided_by_own_value(const Examination& examination, const Explanation& 
          program::is_own(origin_of(examination.job, *explanation.branch).source);
 }
 
-/// In each round of a rank, from one call of `by` to the next, its calls of `counted`, where it
-/// made any: the last number is of the round that is not over. Empty if the times of the calls are
-/// not known.
-std::vector<std::size_t> calls_per_round(const Calls& counted, const Calls& by, bool stands_in_by) {
+/// The group in which a rank is waiting: its last call there is not over.
+enum class WaitsIn { kCounted, kBy };
+
+/// The number of calls of `counted` in each round of a rank, from one call of `by` to the next.
+/// Earlier rounds without such a call are not listed; the last number is of the round that is not
+/// over. Empty if the times of the calls are not known.
+std::vector<std::size_t> calls_per_round(const Calls& counted, const Calls& by, WaitsIn waits_in) {
   const auto lacks_time = [](const auto* call) { return !call->time; };
   if (counted.empty() || by.empty() || std::any_of(counted.begin(), counted.end(), lacks_time) ||
       std::any_of(by.begin(), by.end(), lacks_time)) {
     return {};
   }
-  std::vector<std::size_t> rounds(by.size() + (stands_in_by ? 0 : 1));
+  std::vector<std::size_t> rounds(by.size() + (waits_in == WaitsIn::kBy ? 0 : 1));
   std::size_t round = 0;
   for (const model::CollectiveCall* call : counted) {
     while (round < by.size() && *by[round]->time <= *call->time) {
@@ -68,36 +71,36 @@ std::vector<std::size_t> calls_per_round(const Calls& counted, const Calls& by, 
   return rounds;
 }
 
-/// The ranks for which the others wait in `parting` wait in the group of `other`, and made some of
-/// the calls of this round, but fewer than every rank in every earlier round: they left calls out.
-/// The order of the two groups is as it always was.
-bool left_calls_of_the_round_out(const Examination& examination, const Parting& parting,
+/// The odd ranks of `parting` wait in the group of `other`. In this round they made some calls of
+/// their group, but fewer than every rank in every earlier round: they skipped the rest of them,
+/// and the order of the two groups did not change.
+bool skipped_calls_of_this_round(const Examination& examination, const Parting& parting,
                                  const Parting& other) {
-  constexpr std::size_t kHabit = 2;  // rounds that exclude chance
   const graph::History& history = examination.history;
   std::optional<std::size_t> usual;
-  std::size_t seen = 0;
-  const auto add = [&](const std::vector<std::size_t>& rounds) {  // but for the last one
+  std::size_t earlier = 0;
+  const auto are_as_usual = [&](const std::vector<std::size_t>& rounds) {  // all but the last one
     return !rounds.empty() && std::all_of(rounds.begin(), rounds.end() - 1, [&](std::size_t made) {
-      ++seen;
+      ++earlier;
       usual = usual.value_or(made);
       return made == *usual;
     });
   };
   for (const model::Rank rank : parting.rest.ranks) {
-    if (!add(calls_per_round(history.calls(parting.group, rank), history.calls(other.group, rank),
-                             false))) {
+    if (!are_as_usual(calls_per_round(history.calls(parting.group, rank),
+                                      history.calls(other.group, rank), WaitsIn::kCounted))) {
       return false;
     }
   }
   return !parting.odd.ranks.empty() &&
-         std::all_of(parting.odd.ranks.begin(), parting.odd.ranks.end(),
-                     [&](model::Rank rank) {
-                       const auto rounds = calls_per_round(history.calls(parting.group, rank),
-                                                           history.calls(other.group, rank), true);
-                       return add(rounds) && rounds.back() > 0 && usual && rounds.back() < *usual;
-                     }) &&
-         seen >= kHabit;
+         std::all_of(
+             parting.odd.ranks.begin(), parting.odd.ranks.end(),
+             [&](model::Rank rank) {
+               const auto rounds = calls_per_round(history.calls(parting.group, rank),
+                                                   history.calls(other.group, rank), WaitsIn::kBy);
+               return are_as_usual(rounds) && rounds.back() > 0 && usual && rounds.back() < *usual;
+             }) &&
+         earlier >= kHabit;
 }
 
 // Ranks wait for each other in two groups, in a call that all repeat and in a new one: not an
@@ -142,16 +145,16 @@ void settle_orders(const Examination& examination, const std::vector<Parting>& p
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     bool by_other = false;
-    bool left_out = false;
+    bool skipped = false;
     for (std::size_t j = 0; j < all.size(); ++j) {
       if (!hold_each_other(parted[i], parted[j])) {
         continue;
       }
       by_other =
-          by_other || decided[j] || left_calls_of_the_round_out(examination, parted[j], parted[i]);
-      left_out = left_out || left_calls_of_the_round_out(examination, parted[i], parted[j]);
+          by_other || decided[j] || skipped_calls_of_this_round(examination, parted[j], parted[i]);
+      skipped = skipped || skipped_calls_of_this_round(examination, parted[i], parted[j]);
     }
-    if (decided[i] || left_out || all[i].cause == Cause::kSlow ||
+    if (decided[i] || skipped || all[i].cause == Cause::kSlow ||
         !is_order(examination, all[i], parted, parted[i])) {
       continue;
     }

@@ -79,7 +79,8 @@ std::string first_word(std::string_view line) {
   return without_numbers(line.substr(0, std::min<std::size_t>(line.find(' '), 64)));
 }
 
-/// Two lines of one format. Of "n12: " and similar labels, one letter and the colon are left.
+/// Two lines of one format. A short label without its number is one letter and a colon: "n12:" is
+/// "n:".
 bool begin_alike(std::string_view line, std::string_view next) {
   const std::string word = first_word(line);
   const bool label = word.size() == 2 && word.back() == ':' && line[1] != ':';

@@ -175,9 +175,10 @@ constexpr auto kCallRows = std::to_array<CallRow>({
     {"transformers", "Trainer", "push_to_hub", kMakes, "barrier"},
     {"transformers", "TrainingArguments", "main_process_first", kFirst, "barrier"},
     {"transformers", "", "torch_distributed_zero_first", kFirst, "barrier"},
-    {"ultralytics", "", "torch_distributed_zero_first", kFirst, "barrier"},
     {"transformers", "", "nested_gather", kAgrees, "all_gather"},
     {"transformers", "", "distributed_concat", kAgrees, "all_gather"},
+    // ultralytics
+    {"ultralytics", "", "torch_distributed_zero_first", kFirst, "barrier"},
     // deepspeed
     {"deepspeed", "DeepSpeedEngine", "backward", kMakes, "all_reduce"},
     {"deepspeed", "DeepSpeedEngine", "step", kMakes, "all_reduce"},

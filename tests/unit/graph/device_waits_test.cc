@@ -69,7 +69,7 @@ TEST(DeviceWaits, ASpinInACallOfNcclIsNoWork) {
 
 /// Ranks of one process each, as py-spy dumped them.
 std::vector<Standing> dumped(const std::vector<std::string>& stacks) {
-  static model::JobModel kept;
+  static model::JobModel kept;  // the result points into it
   tests::JobBuilder builder = job();
   builder.ranks(static_cast<int>(stacks.size()));
   for (std::size_t i = 0; i < stacks.size(); ++i) {

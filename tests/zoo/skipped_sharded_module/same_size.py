@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # EXPECT {"launch": "torchrun", "ranks": 2, "culprits": [1]}
-"""The tower for images has blocks of the same size as the others: after a batch without images, the gathers of rank 1 meet those of the tower, and
-the ranks stand apart only at the loss."""
+"""The tower for images has blocks of the same size as the others: after a batch without images, the gathers of rank 1 are matched with those of the
+tower, and the ranks wait in different calls only at the loss."""
 import random
 import sys
 from dataclasses import dataclass
