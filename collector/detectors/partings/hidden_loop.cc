@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/partings/recorded_rounds.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -183,6 +184,12 @@ bool read_repeated(const graph::Examination& examination, Explanation& explanati
   auto loop = repeated_by(examination, explanation.parting, true);
   loop = loop ? loop : repeated_by(examination, explanation.parting, false);
   if (!loop) {
+    return false;
+  }
+  const Parting& parting = explanation.parting;
+  if (loop->over_keys && made_whole_passes(examination, parting,
+                                           loop->ours_left ? parting.rest : parting.odd,
+                                           loop->ours_left ? parting.odd : parting.rest)) {
     return false;
   }
   explanation.loop = std::move(loop);

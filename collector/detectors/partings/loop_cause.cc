@@ -11,9 +11,9 @@
 #include "collector/detectors/partings/not_out_of_data.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/ran_on.h"
+#include "collector/detectors/partings/recorded_rounds.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/skipped_step.h"
-#include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/dependence.h"
 
@@ -41,24 +41,6 @@ bool read_choice_of_sync(const Examination& examination, Explanation& explanatio
   explanation.otherwise = equal ? std::string_view() : kOrBatches;
   explanation.cause = Cause::kDivergent;
   return true;
-}
-
-/// Each iteration of the loop makes several different calls; the side outside made only complete
-/// iterations, and the other begins one more: an iteration was skipped, none was shorter.
-bool made_whole_passes(const Examination& examination, const Parting& parting, const Side& in_loop,
-                       const Side& out) {
-  if (!parting.sequence || in_loop.call == nullptr) {
-    return false;
-  }
-  const auto runs = runs_from(examination.history.calls(parting.group, out.ranks.front()),
-                              in_loop.path, *parting.sequence);
-  if (runs.empty() || runs.back().empty()) {
-    return false;
-  }
-  const Run& run = runs.back();
-  const std::size_t period = period_of(run);
-  return period > 1 && run.size() >= 2 * period && run.size() % period == 0 &&
-         same_content(*run.front(), *in_loop.call);
 }
 
 bool read_left_loop(const Examination& examination, Explanation& explanation) {

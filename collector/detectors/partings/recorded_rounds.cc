@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "collector/detectors/paths/call_runs.h"
+
 namespace ddpdoctor::detectors {
 namespace {
 
@@ -43,6 +45,22 @@ std::optional<RecordedRounds> recorded_rounds(const graph::Examination& examinat
     return std::nullopt;
   }
   return RecordedRounds{.left = *fewer, .inside = *more};
+}
+
+bool made_whole_passes(const graph::Examination& examination, const Parting& parting, const Side& in_loop,
+                       const Side& out) {
+  if (!parting.sequence || in_loop.call == nullptr) {
+    return false;
+  }
+  const auto runs = runs_from(examination.history.calls(parting.group, out.ranks.front()),
+                              in_loop.path, *parting.sequence);
+  if (runs.empty() || runs.back().empty()) {
+    return false;
+  }
+  const Run& run = runs.back();
+  const std::size_t period = period_of(run);
+  return period > 1 && run.size() >= 2 * period && run.size() % period == 0 &&
+         same_content(*run.front(), *in_loop.call);
 }
 
 }  // namespace ddpdoctor::detectors

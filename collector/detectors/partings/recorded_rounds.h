@@ -24,4 +24,9 @@ std::optional<RecordedRounds> recorded_rounds(const graph::Examination& examinat
                                               const std::string& group, const Side& inside,
                                               const model::RankSet& left);
 
+/// Each iteration of the loop makes several different calls; the side outside made only complete
+/// iterations, and the other begins one more: an iteration was skipped, none was shorter.
+bool made_whole_passes(const graph::Examination& examination, const Parting& parting,
+                       const Side& in_loop, const Side& out);
+
 }  // namespace ddpdoctor::detectors

@@ -2,11 +2,11 @@
 #include "collector/detectors/paths/fixed_loop.h"
 
 #include <algorithm>
+#include <vector>
 
-#include "base/text.h"
-#include "base/word.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/origin/items.h"
+#include "collector/program/origin/yields.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/exits.h"
@@ -19,50 +19,35 @@ using program::Block;
 using program::BlockKind;
 using Lines = program::SourceText;
 
-/// "lines" of `for line in lines(rank)`; nothing for methods and for more than one call.
-std::string_view called_in(const Block& loop) {
-  const std::string_view text = loop.text;
-  const std::size_t in = text.find(" in ");
-  const std::size_t open = text.find('(', in == text.npos ? 0 : in);
-  if (loop.kind != BlockKind::kFor || in == text.npos || open == text.npos ||
-      text.find(')', open) + 1 != text.size()) {
-    return {};
+/// Every rank goes through this loop equally often, if none leaves it early.
+bool ends_alike(const model::JobModel& job, const Lines& lines, const Block& loop) {
+  if (loop.kind == BlockKind::kFor) {
+    return program::is_as_long_everywhere(lines, loop.line, job.sources);
   }
-  const std::string_view name = text.substr(in + 4, open - in - 4);
-  return std::all_of(name.begin(), name.end(), base::is_word) ? name : std::string_view();
+  const program::Origin origin = origin_of(job, lines, loop);  // `while left:` … `left -= 1`
+  return loop.kind == BlockKind::kWhile && origin.source == program::Source::kUniform &&
+         !origin.object;
 }
 
-/// `def lines(…)` yields its items only in a loop with a fixed number of iterations.
-bool gives_fixed_number(const model::JobModel& job, const Lines& lines, std::string_view function) {
-  bool gives = false;
-  for (const auto& [number, text] : lines) {
-    const std::string_view code = base::trim(text);
-    if (!code.starts_with("yield") || function_around(lines, number) != function) {
-      continue;
-    }
-    const std::vector<Block> around = program::enclosing(lines, number);
-    const auto deciding = program::deciding_branches(lines, number);
-    const bool fixed = !code.starts_with("yield from") && around.size() >= 2 &&
-                       around[0].kind == BlockKind::kFor &&
-                       program::is_as_long_everywhere(lines, around[0].line, job.sources) &&
-                       around[1].kind == BlockKind::kFunction &&
-                       program::loop_exits(lines, number).empty() &&
-                       std::all_of(deciding.begin(), deciding.end(), is_loop);
-    if (!fixed) {
-      return false;
-    }
-    gives = true;
-  }
-  return gives;
+/// The loop is over the user's generator, which yields only in loops that end alike.
+bool is_over_fixed_generator(const model::JobModel& job, const Lines& lines, const Block& loop) {
+  const auto yields = program::yields_behind(lines, loop.line, job.sources);
+  return !yields.empty() && std::all_of(yields.begin(), yields.end(), [&job](const auto& yield) {
+    const Lines& there = *yield.text;
+    const std::vector<Block> around = program::enclosing(there, yield.line);
+    const auto deciding = program::deciding_branches(there, yield.line);
+    return around.size() >= 2 && is_loop(around[0]) && ends_alike(job, there, around[0]) &&
+           around[1].kind == BlockKind::kFunction && !yield.delegates &&
+           program::loop_exits(there, yield.line).empty() &&
+           std::all_of(deciding.begin(), deciding.end(), is_loop);
+  });
 }
 
 }  // namespace
 
 bool is_fixed(const model::JobModel& job, const Lines& lines, const Block& loop, int inside) {
-  const std::string_view called = called_in(loop);
-  const bool as_long =
-      loop.kind == BlockKind::kFor && program::is_as_long_everywhere(lines, loop.line, job.sources);
-  if (!as_long && (called.empty() || !gives_fixed_number(job, lines, called))) {
+  const bool as_long = loop.kind == BlockKind::kFor && ends_alike(job, lines, loop);
+  if (!as_long && !is_over_fixed_generator(job, lines, loop)) {
     return false;
   }
   for (const Block& block : program::enclosing(lines, inside)) {

@@ -7,6 +7,7 @@
 
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/activity_rules.h"
+#include "collector/model/operation_kinds.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/feedback.h"
 
@@ -66,7 +67,12 @@ bool skips_sharded_module(const graph::Standing* odd, const graph::Standing* res
 }
 
 bool in_sharded_module(const graph::Standing& standing) {
-  if (standing.thread == nullptr || !standing.waits_for_ranks()) {
+  // An all_reduce there is of whole gradients (ZeRO's stages 1 and 2, a norm): all ranks make it,
+  // whatever modules they ran.
+  const model::OperationKind kind =
+      model::kind_of(standing.call ? standing.call->operation : "");
+  const bool of_shards = !kind.reduces || kind.scatters;
+  if (standing.thread == nullptr || !standing.waits_for_ranks() || !of_shards) {
     return false;
   }
   for (const model::Frame& frame : standing.thread->frames) {

@@ -225,6 +225,12 @@ void give_parents(model::Observation& now) {
   }
 }
 
+bool is_nameless(const StackDump& dump) {
+  return dump.identity.empty() && dump.process.pid == 0 && !dump.process.rank &&
+         std::all_of(dump.process.threads.begin(), dump.process.threads.end(),
+                     [](const model::Thread& thread) { return thread.tid == 0; });
+}
+
 }  // namespace
 
 model::Role role_in_dump(const model::Process& process) {
@@ -261,7 +267,12 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
   relate_forks(dumps, job);
   double interval = 0;
   give_roles(dumps);
+  std::size_t index = 0;
   for (StackDump& dump : dumps) {
+    ++index;
+    if (is_nameless(dump)) {  // nothing says that it is the process of another dump
+      dump.identity = fmt::format("dump {}", index);
+    }
     const bool named = dump.process.rank.has_value();  // by a line before or above it
     if (named && dump.process.role == model::Role::kOther && !has_python(dump.process)) {
       dump.process.role = model::Role::kRank;

@@ -44,6 +44,12 @@ std::optional<Callee> generator_of(Node node, const Where& where, Slicer& slicer
              : std::nullopt;
 }
 
+bool delegates(Node node) {
+  return node.is(NodeKind::kYield)
+             ? node.text().starts_with("yield from")
+             : std::ranges::any_of(node.children(), [](Node child) { return delegates(child); });
+}
+
 /// The statements of the function that yield, without those of functions inside it.
 std::vector<Yield> yields_of(const Callee& generator) {
   std::vector<Yield> out;
@@ -56,7 +62,8 @@ std::vector<Yield> yields_of(const Callee& generator) {
       out.push_back({.file = generator.file->path,
                      .text = generator.file->text,
                      .line = statement.line,
-                     .function = function.name});
+                     .function = function.name,
+                     .delegates = delegates(statement.node)});
     }
   }
   return out;

@@ -15,7 +15,8 @@ struct Yield {
   const std::string* file = nullptr;
   const SourceText* text = nullptr;
   int line = 0;
-  std::string function;  // name as in stack frames
+  std::string function;    // name as in stack frames
+  bool delegates = false;  // `yield from`
 };
 
 /// The yields of the generator that the `for` at `line` iterates over: `self.steps()`, or

@@ -136,5 +136,44 @@ TEST(HiddenLoop, IsAComprehensionOfWhichOneCallWasMatchedByItsOrder) {
   EXPECT_TRUE(asked("collective-count", matched_by_order(site("main", "run(compute)"))).empty());
 }
 
+/// A comprehension makes two calls of different size in each step, which a decorator keeps alive;
+/// rank 1 has made `calls` of them and is behind the loop over steps, the others in the next one.
+model::JobModel with_whole_steps(std::int64_t calls) {
+  const std::string each = "w = [dist.all_reduce(p) for p in model.parameters()]";
+  const std::string from =
+      site("step", each) + " | " + site("call", "return f(*a)") + " | " + site("main", "step(i)");
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain,
+                          "def keep(f):\n  def call(*a):\n    try:\n      return f(*a)\n"
+                          "    except ValueError:\n      return None\n  return call\n\n"
+                          "@keep\ndef step(i):\n  " +
+                              each +
+                              "\n\ndef main():\n  for i in range(9):\n    step(i)\n"
+                              "  dist.all_gather_object(out, 1)\n");
+  for (std::int64_t call = 1; call <= calls; ++call) {
+    builder.call(kAll, {.operation = "all_reduce",
+                        .sequence = call,
+                        .site = from,
+                        .count = call % 2 == 0 ? 1600 : 2400});
+  }
+  builder.call({0, 2}, {.operation = "all_reduce",
+                        .sequence = calls + 1,
+                        .site = from,
+                        .count = calls % 2 == 0 ? 2400 : 1600});
+  builder.stack({0, 2}, in("all_reduce", at("step", each) + " | " + at("call", "return f(*a)") +
+                                             " | " + at("main", "step(i)")));
+  builder.stack(1, in("all_gather_object", at("main", "all_gather_object")));
+  return builder.build();
+}
+
+TEST(HiddenLoop, IsNoneOfWhichARankLacksAWholeStep) {
+  const Findings findings = asked("divergent-branch", with_whole_steps(8));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_NE(findings[0].summary.find("except ValueError"), std::string::npos);
+  EXPECT_TRUE(asked("collective-count", with_whole_steps(8)).empty());
+  EXPECT_EQ(asked("collective-count", with_whole_steps(7)).size(), 1U);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -117,13 +117,19 @@ TEST(Swallowed, AWithThatSuppressesPartsThoseWhoGetEquallyMany) {
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
   EXPECT_NE(findings[0].summary.find("`with suppress(ValueError)`"), std::string::npos);
   EXPECT_TRUE(asked("uneven-inputs", job).empty());
+  const auto counting_down = [](const std::string& most) {
+    return "def lines(rank):\n  left = " + most +
+           "\n  while left:\n    yield text(left, rank)\n    left -= 1\n";
+  };
+  EXPECT_EQ(asked("divergent-branch", suppressing(counting_down("120")).build()).size(), 1U);
   for (const std::string& unequal :
        {generator("", "    if text(i): yield i\n"),
         generator("", "    if text(i) is None:\n      return\n    yield i\n"),
         generator("", "    yield from text(i)\n"),
         generator("  if rank > 2:\n    return\n", "    yield i\n"),
         generator("", "    for x in text(i):\n      yield x\n"),
-        generator("", "    yield i\n  yield from more\n")}) {
+        generator("", "    yield i\n  yield from more\n"),
+        counting_down("120 - rank"), counting_down("len(text(rank))")}) {
     EXPECT_TRUE(asked("divergent-branch", suppressing(unequal).build()).empty()) << unequal;
     EXPECT_EQ(asked("uneven-inputs", suppressing(unequal).build()).size(), 1U) << unequal;
   }
