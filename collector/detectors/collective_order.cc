@@ -15,6 +15,7 @@
 #include "collector/detectors/evidence/groups_by_source.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/calls_at.h"
+#include "collector/detectors/partings/item_order.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/two_groups.h"
@@ -248,6 +249,14 @@ Finding of_the_source(const graph::Examination& examination, const TwoGroups& ap
 }
 
 Findings detect(const graph::Examination& examination) {
+  for (const Explanation& explanation : explanations(examination)) {
+    const auto order = item_order_of(examination.job, explanation.parting);
+    if (order && order->container != "set") {  // that of a set is order-from-set
+      Finding finding = finding_of_items(examination, explanation.parting, *order);
+      finding.kind = "collective-order";
+      return {std::move(finding)};
+    }
+  }
   const std::vector<Explanation> all = explanations(examination, Cause::kOrder);
   if (const auto apart = all.empty() ? groups_by_source(examination) : std::nullopt) {
     return {of_the_source(examination, *apart)};
@@ -293,7 +302,9 @@ constexpr std::string_view kExplanation =
     R"(What you see: every rank is in a collective, sequence numbers are consistent in each group, and nothing completes.
 
 Why: rank A calls group 1 first and group 2 next; rank B calls group 2 first. Each waits for the other in a different group. With NCCL
-the same happens when the collectives of two communicators are launched in a different order on one device.
+the same happens when the collectives of two communicators are launched in a different order on one device. Or one loop calls a
+collective for each name, and the names are in another order on each rank: a dict that was filled as the data came, a list sorted by
+a value of the rank's own.
 
 How ddpdoctor knows: the chain of waiting ranks is a cycle over two groups, and neither call depends on a condition that tests only
 the rank. Without records: the ranks' last calls are in two groups that the source makes with the same members (possible).

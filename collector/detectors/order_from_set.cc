@@ -12,6 +12,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/item_order.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -326,6 +327,20 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
   return finding;
 }
 
+/// The iterators on the ranks show a set, whatever the source shows of it.
+std::optional<Finding> from_iterators(const graph::Examination& examination) {
+  for (const Explanation& explanation : explanations(examination)) {
+    const auto order = item_order_of(examination.job, explanation.parting);
+    if (order && order->container == "set") {
+      Finding finding = finding_of_items(examination, explanation.parting, *order);
+      finding.kind = "order-from-set";
+      finding.details["order_of"] = std::string(program::name_of(OwnOrder::kSet));
+      return finding;
+    }
+  }
+  return std::nullopt;
+}
+
 Findings detect(const graph::Examination& examination) {
   if (auto finding = from_groups(examination)) {
     return {std::move(*finding)};
@@ -336,6 +351,9 @@ Findings detect(const graph::Examination& examination) {
     }
   }
   if (auto finding = from_stacks(examination)) {
+    return {std::move(*finding)};
+  }
+  if (auto finding = from_iterators(examination)) {
     return {std::move(*finding)};
   }
   if (auto finding = from_one_line(examination)) {

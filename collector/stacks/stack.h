@@ -24,6 +24,8 @@ struct Iteration {
   bool loose = false;  // counted in a generator's own loop, which may yield fewer or more
   std::optional<std::int64_t>
       index{};  // index of enumerate(), including its start, if `done` is uncertain
+  // What it goes over, in its order, if these are a few names or numbers; of pairs, the first.
+  std::vector<std::string> items{};
 
   [[nodiscard]] std::optional<std::int64_t> total() const {
     return done && left ? std::optional(*done + *left) : std::nullopt;

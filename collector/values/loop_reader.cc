@@ -44,28 +44,7 @@ std::string text_of(const stacks::Iteration& loop) {
                      : std::string();
 }
 
-/// The clauses of the only comprehension on a line; empty if there are several or none.
-std::vector<Decision> comprehension_at(const program::SourceIndex& index, int line) {
-  std::vector<Decision> clauses;
-  for (Decision& each : program::decisions_of(index, index.function_at(line))) {
-    const program::Node whole = each.owner.parent();
-    if (each.kind == program::DecisionKind::kIterate && whole.line() <= line &&
-        whole.last_line() >= line) {
-      if (!clauses.empty() && clauses.front().owner.parent() != whole) {
-        return {};
-      }
-      clauses.push_back(std::move(each));
-    }
-  }
-  return clauses;
-}
-
 }  // namespace
-
-bool is_comprehension(std::string_view function) {
-  return function == "<listcomp>" || function == "<dictcomp>" || function == "<setcomp>" ||
-         function == "<genexpr>";
-}
 
 void LoopReader::add(const In& frame, const std::vector<Decision>& decisions) {
   std::vector<const Decision*> entered;
@@ -94,7 +73,7 @@ void LoopReader::add(const In& frame, const std::vector<Decision>& decisions) {
 }
 
 void LoopReader::add_comprehension(const stacks::Frame& frame, const program::SourceIndex& index) {
-  const auto clauses = comprehension_at(index, frame.line);
+  const auto clauses = program::comprehension_at(index, frame.line);
   for (std::size_t i = 0; i < clauses.size() && frame.loops.size() == clauses.size(); ++i) {
     add_one({.file = frame.file, .function = frame.function, .at = frame.line}, clauses[i],
             text_of(frame.loops[i]));

@@ -18,10 +18,6 @@
 
 namespace ddpdoctor::values {
 
-/// Before 3.12, every comprehension has its own frame with its iterators on the stack. Since then,
-/// they lie above values whose end the frame does not record during a call.
-bool is_comprehension(std::string_view function);
-
 class LoopReader {
  public:
   /// Both references must outlive this.

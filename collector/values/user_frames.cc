@@ -96,7 +96,7 @@ void UserFrames::add(const stacks::PythonFrame& one, const stacks::RaisedExcepti
                      const Comprehension& comprehension, std::vector<UserFrame>& out) {
   const program::SourceIndex* index = files_.index(visit_.stacks.pid, one.frame.file);
   const std::string name = one.frame.function.substr(one.frame.function.rfind('.') + 1);
-  if (index != nullptr && is_comprehension(name)) {
+  if (index != nullptr && program::is_frame_of_comprehension(name)) {
     if (comprehension) {
       comprehension(one.frame, *index);
     }

@@ -77,6 +77,26 @@ def objects():
         stand(row.number)
 
 
+def named():
+    for i, key in enumerate({"loss": 1, "bleu": 2, "wer": 3}):
+        stand(i)
+
+
+def paired():
+    for i, (name, value) in enumerate([("b", 1), ("a", 2), (3, 4)]):
+        stand(i)
+
+
+def of_objects():
+    for i, row in enumerate(["a", Row(1), Row(2)]):
+        stand(i)
+
+
+def of_many():
+    for i in list(range(99)):
+        stand(i)
+
+
 class Own:
     def __init__(self):
         self.i = -1

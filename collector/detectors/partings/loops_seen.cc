@@ -9,6 +9,7 @@
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/source_text.h"
+#include "collector/program/syntax/decisions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -42,6 +43,19 @@ std::optional<Block> loop_on(const Lines& lines, int line) {
   return std::nullopt;
 }
 
+/// The clauses of a comprehension, whose frame has nothing of the loops around it.
+void add_clauses(const Lines& lines, const model::Frame& frame, std::vector<LoopSeen>& out) {
+  const program::SourceIndex& index = program::index_of(lines);
+  const auto clauses = index.empty() ? std::vector<program::Decision>{}
+                                     : program::comprehension_at(index, frame.line);
+  for (std::size_t i = 0; i < clauses.size() && clauses.size() == frame.loops.size(); ++i) {
+    model::CallSite where = model::call_site(frame);
+    where.line = clauses[i].line;
+    out.push_back(
+        {.where = std::move(where), .header = clauses[i].owner.one_line(), .over = frame.loops[i]});
+  }
+}
+
 }  // namespace
 
 std::vector<LoopSeen> loops_seen(const model::JobModel& job, const model::Thread& thread) {
@@ -50,6 +64,10 @@ std::vector<LoopSeen> loops_seen(const model::JobModel& job, const model::Thread
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     const auto source = job.sources.find((*frame)->file);
     if ((*frame)->loops.empty() || source == job.sources.end()) {
+      continue;
+    }
+    if (program::is_frame_of_comprehension((*frame)->function)) {
+      add_clauses(source->second, **frame, out);
       continue;
     }
     std::vector<Block> around = loops_around(source->second, (*frame)->line);

@@ -76,6 +76,8 @@ model::Iteration read_loop(const Cursor& in) {
   out.loose = loose.flag().value_or(false);
   const Cursor index = in["index"];
   out.index = index.whole(0, kMaxNumber);
+  const Cursor items = in["items"];
+  out.items = items.present() ? items.texts() : std::vector<std::string>();
   return out;
 }
 

@@ -43,6 +43,9 @@ ordered_json write_loop(const model::Iteration& loop) {
   if (loop.loose) {
     out["loose"] = true;
   }
+  if (!loop.items.empty()) {
+    out["items"] = loop.items;
+  }
   return out;
 }
 

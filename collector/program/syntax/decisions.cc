@@ -170,4 +170,23 @@ std::vector<Decision> decisions_in(const SourceIndex& index, Node expression) {
   return collector.take();
 }
 
+bool is_frame_of_comprehension(std::string_view function) {
+  const std::string_view name = function.substr(function.rfind('.') + 1);  // npos + 1 = 0
+  return name == "<listcomp>" || name == "<dictcomp>" || name == "<setcomp>" || name == "<genexpr>";
+}
+
+std::vector<Decision> comprehension_at(const SourceIndex& index, int line) {
+  std::vector<Decision> clauses;
+  for (Decision& each : decisions_of(index, index.function_at(line))) {
+    const Node whole = each.owner.parent();
+    if (each.kind == DecisionKind::kIterate && whole.line() <= line && whole.last_line() >= line) {
+      if (!clauses.empty() && clauses.front().owner.parent() != whole) {
+        return {};
+      }
+      clauses.push_back(std::move(each));
+    }
+  }
+  return clauses;
+}
+
 }  // namespace ddpdoctor::program

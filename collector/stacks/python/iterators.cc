@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/attributes.h"
+#include "collector/stacks/python/containers.h"
 #include "collector/stacks/python/frames.h"
 #include "collector/stacks/python/generators.h"
 #include "collector/stacks/python/object_flags.h"
@@ -17,6 +18,8 @@ namespace ddpdoctor::stacks {
 namespace {
 
 constexpr std::size_t kMostIteratorSlots = 12;  // loops and with blocks around one line
+constexpr std::uint64_t kMostNames = 32;   // more items are data
+constexpr std::size_t kLongestItem = 48;   // characters of one
 constexpr std::int64_t kMostLocalsOfLoop = 4096;
 constexpr std::int64_t kMostIterated = std::int64_t{1} << 48U;
 
@@ -103,6 +106,25 @@ Iteration IterationReader::read_range(RemoteAddress iterator) {
   return out;
 }
 
+std::vector<std::string> IterationReader::names_in(RemoteAddress container) {
+  if (length_of(objects_, container).value_or(kMostNames + 1) > kMostNames) {
+    return {};
+  }
+  const auto all = items_of(objects_, container, kMostNames).value_or(std::vector<RemoteAddress>{});
+  objects_.expect(all);
+  std::vector<std::string> out;
+  for (const RemoteAddress item : all) {
+    const auto pair = objects_.elements(item, 1);
+    const RemoteAddress name = pair.empty() ? item : pair.front();
+    const std::uint64_t flags = objects_.type_flags(name);
+    if ((flags & (kStringSubclass | kIntSubclass)) == 0) {
+      return {};
+    }
+    out.push_back(objects_.repr(name, {.text = kLongestItem}));
+  }
+  return out;
+}
+
 Iteration IterationReader::read_sequence(RemoteAddress iterator, std::string_view kind) {
   Iteration out{.over = std::string(kind)};
   const auto index = number(iterator, 0);
@@ -110,6 +132,7 @@ Iteration IterationReader::read_sequence(RemoteAddress iterator, std::string_vie
   if (sequence == 0 || !objects_.type_name(sequence).ends_with(kind)) {
     return out;
   }
+  out.items = names_in(sequence);
   const auto length =
       objects_.memory().get<std::int64_t>(at(sequence, objects_.layout().object_size));
   if (is_iteration_count(index) && is_iteration_count(length) && *index <= *length) {
@@ -129,6 +152,7 @@ Iteration IterationReader::read_table(RemoteAddress iterator, std::string_view k
   if (!at_end && is_iteration_count(used) && is_iteration_count(left) && *left <= *used) {
     out.done = *used - *left;
     out.left = left;
+    out.items = names_in(field(iterator, 0));
   }
   return out;
 }

@@ -22,8 +22,9 @@ std::string count(std::optional<std::int64_t> number) {
   return number ? fmt::format("{}", *number) : "?";
 }
 
-/// "list 3 of 7, 4 left" for each loop, outermost first, in the function that calls stand().
-std::string loops_in(const PythonInstallation& python, const std::string& mood) {
+/// The loops of the function that calls stand(), outermost first, in the words of `said`.
+template <class Said>
+std::string loops_in(const PythonInstallation& python, const std::string& mood, const Said& said) {
   test::ChildProcess child(
       {python.command, tests::source_file("tests/support/python_loops.py"), mood}, true);
   ElfCache files;
@@ -42,15 +43,20 @@ std::string loops_in(const PythonInstallation& python, const std::string& mood) 
     for (const PythonFrame& one : reader->decode(reader->read_stack(state.address))) {
       if (next) {
         for (const Iteration& loop : one.frame.loops) {
-          out += fmt::format("{}{} {} of {}{}", out.empty() ? "" : ", ", loop.over,
-                             count(loop.done), count(loop.total()), loop.loose ? " loose" : "");
-          out += loop.index ? fmt::format(" at {}", *loop.index) : std::string();
+          out += (out.empty() ? "" : ", ") + said(loop);
         }
       }
       next = one.frame.function == "stand";
     }
   }
   return out;
+}
+
+/// "list 3 of 7".
+std::string counted(const Iteration& loop) {
+  return fmt::format("{} {} of {}{}{}", loop.over, count(loop.done), count(loop.total()),
+                     loop.loose ? " loose" : "",
+                     loop.index ? fmt::format(" at {}", *loop.index) : std::string());
 }
 
 /// The messages that the function which calls stand() has passed to batch_isend_irecv().
@@ -88,7 +94,7 @@ class PythonIterators : public testing::TestWithParam<int> {
 
   void expect(const std::string& mood, const std::string& loops) {
     for (const PythonInstallation& python : installations) {
-      EXPECT_EQ(loops_in(python, mood), loops) << python.command << " " << mood;
+      EXPECT_EQ(loops_in(python, mood, counted), loops) << python.command << " " << mood;
     }
   }
 
@@ -141,6 +147,19 @@ TEST_P(PythonIterators, OfAThreadThatRunsAreReadWithoutAStopWhereNoneIsMeantOrCa
 
 TEST_P(PythonIterators, EndWithTheShortestOfSeveral) {
   expect("zipped", "tuple 3 of 5");
+}
+
+TEST_P(PythonIterators, SayWhichNamesTheyGoOverInWhichOrder) {
+  const auto names = [](const Iteration& loop) {
+    return fmt::format("{}: {}", loop.over, fmt::join(loop.items, " "));
+  };
+  for (const PythonInstallation& python : installations) {
+    SCOPED_TRACE(python.command);
+    EXPECT_EQ(loops_in(python, "named", names), "dict: 'loss' 'bleu' 'wer'");
+    EXPECT_EQ(loops_in(python, "paired", names), "list: 'b' 'a' 3");
+    EXPECT_EQ(loops_in(python, "of_objects", names), "list: ");
+    EXPECT_EQ(loops_in(python, "of_many", names), "list: ");
+  }
 }
 
 TEST_P(PythonIterators, OfAnUnknownKindHaveNoCounts) {
