@@ -4,6 +4,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/passes.h"
+#include "collector/detectors/partings/recomputation.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
@@ -41,7 +42,7 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
   }
   const Parting& parting = explanation.parting;
   if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
-      !parting.odd.calls() || has_backward_to_come(examination.job, parting) ||
+      calls_from_backward(parting.odd) || !parting.odd.calls() || has_backward_to_come(examination.job, parting) ||
       may_hide_a_branch(examination.job, explanation.fork)) {
     return false;
   }
@@ -77,7 +78,7 @@ bool read_recorded_unused(const Examination& examination, Explanation& explanati
   turned.turn();
   const auto lacks = [&](const Parting& one) {
     return in_backward(examination, one.rest) && !in_backward(examination, one.odd) &&
-           one.odd.calls() && !one.shifted && lacks_gradients(examination.job, one);
+           !calls_from_backward(one.odd) && one.odd.calls() && !one.shifted && lacks_gradients(examination.job, one);
   };
   if (lacks(turned)) {
     explanation.turn();

@@ -21,6 +21,7 @@
 #include "collector/detectors/partings/order_of_groups.h"
 #include "collector/detectors/partings/parted_by_exception.h"
 #include "collector/detectors/partings/passes.h"
+#include "collector/detectors/partings/recomputation.h"
 #include "collector/detectors/partings/shared_path.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/side_values.h"
@@ -123,6 +124,18 @@ bool is_mismatch_at_one_point(const Examination& examination, const Explanation&
          !in_ddp_forward(examination, parting.rest, false);
 }
 
+// A decision leads the odd ranks to a call of their own: they have not skipped the module in which
+// the others gather, they are elsewhere.
+bool read_own_way(const Examination& examination, Explanation& explanation) {
+  Explanation own = explanation;
+  if (!own.fork || !own.parting.odd.calls() || !read_data_branch(examination, own) ||
+      !own.branch->leads_to_ours || own.parting.odd.ranks != explanation.parting.odd.ranks) {
+    return false;
+  }
+  explanation = std::move(own);
+  return true;
+}
+
 bool read_libraries(const Examination& examination, Explanation& explanation) {
   if (read_join(examination, explanation)) {
     return true;
@@ -136,6 +149,9 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
   const bool sharded = skipped_a_unit(examination, explanation);
   if (sharded && explanation.fork && read_rank_branch(examination, explanation)) {
     return true;  // its own gather, to which only a test of the rank leads
+  }
+  if (sharded && read_own_way(examination, explanation)) {
+    return true;
   }
   // A rank that left the loop in which the others gather parameters skipped no module in it.
   const auto loop = (generating || sharded) && explanation.fork
@@ -225,7 +241,8 @@ void read_source(const Examination& examination, Explanation& explanation) {
   if (read_libraries(examination, explanation)) {
     return;
   }
-  if (read_recorded_unused(examination, explanation) ||
+  if (read_recomputation(examination, explanation) ||
+      read_recorded_unused(examination, explanation) ||
       read_gradient_hook(examination, explanation)) {
     return;
   }

@@ -165,7 +165,8 @@ Origin Slicer::comparison(Node node, const Where& where) {
   out.none = nullptr;
   const bool is_always_something =
       out.source == Source::kRank || out.source == Source::kRandom || out.source == Source::kClock;
-  const bool own = decides && is_own(decides->source) && out.source <= Source::kData;
+  const bool own = decides && is_own(decides->source) &&
+                   (out.source <= Source::kData || out.source == decides->source);
   if (decides && (is_always_something || own) && !chosen) {
     return *decides;  // the value differs, but whether it is None is decided elsewhere
   }
@@ -259,7 +260,11 @@ Origin Slicer::conditional(Node node, const Where& where) {
     test.number = false;
     return stronger(std::move(test), std::move(values));
   }
-  return stronger(joined({parts[0], parts[2]}, where), std::move(test));
+  Origin values = joined({parts[0], parts[2]}, where);
+  if (chooses_none(parts) && is_own(test.source)) {
+    values.none = std::make_shared<const Origin>(test);
+  }
+  return stronger(std::move(values), std::move(test));
 }
 
 Origin Slicer::subscript(Node node, const Where& where) {

@@ -323,5 +323,28 @@ TEST(SkippedShardedModule, IsNotWhatPartsThemWhereTheGatherBeginsTheNextIteratio
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
 }
 
+TEST(SkippedShardedModule, IsNoneOfARankThatItsOwnDecisionLedElsewhere) {
+  const auto told = [](const std::string& test, std::string_view kind) {
+    JobBuilder builder = job();
+    builder.ranks(3)
+        .source(kTrain, "import os\n\ndef restore(path):\n  if " + test +
+                            ":\n    return\n  dist.all_gather(out, path)\n\n"
+                            "def main():\n  for batch in range(90):\n    loss = model(batch)\n"
+                            "    loss.backward()\n    restore('last.pt')\n")
+        .stack({1, 2}, kGather + at("main", "model(batch)"))
+        .stack(0, in("all_gather",
+                     at("restore", "dist.all_gather") + " | " + at("main", "restore('last.pt')")))
+        .call({1, 2}, {.operation = "all_gather_into_tensor",
+                       .sequence = 9,
+                       .site = site("main", "model(batch)")});
+    return asked(kind, builder.build());
+  };
+  const Findings parted = told("not os.path.exists(path)", "divergent-branch");
+  ASSERT_EQ(parted.size(), 1U);
+  EXPECT_EQ(parted[0].culprits, (model::RankSet{0}));
+  EXPECT_TRUE(told("not os.path.exists(path)", "skipped-sharded-module").empty());
+  EXPECT_EQ(told("False", "skipped-sharded-module").size(), 1U);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

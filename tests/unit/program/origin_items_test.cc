@@ -37,6 +37,16 @@ TEST(OriginOfAnAttribute, IsAlsoTheLibraryThatDefinesIt) {
             name_of(Source::kUniform));
 }
 
+TEST(OriginOfAnItemOrNone, DecidesByTheTestInItsReturnWhetherItIsNone) {
+  const std::string newest =
+      "import pathlib\n\ndef newest(folder):\n    found = sorted(folder.glob('*.pt'))\n"
+      "    return found[-1] if ";
+  const std::string use = " else None\n\nlast = newest(pathlib.Path('x'))\na()  # HERE";
+  EXPECT_EQ(source_of(newest + "found" + use, "last is None"), name_of(Source::kFiles));
+  const std::string option = newest + "KEEP" + use;
+  EXPECT_EQ(source_of("KEEP = True\n" + option, "last is None"), name_of(Source::kUniform));
+}
+
 /// A test of the plan that is held for a batch's counts; `look` is how the plan is looked up.
 Origin missing_plan(const std::string& look, std::string_view condition = "plan is None") {
   const Sources sources{{"train.py", source("import torch\n"
