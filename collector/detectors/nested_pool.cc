@@ -9,6 +9,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/blocked_threads.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/rpc_pool.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
@@ -127,17 +128,48 @@ Finding finding_of(const graph::Examination& examination, const model::Process& 
   return finding;
 }
 
+/// Handlers of RPC that wait for a request for which no thread is left.
+Finding finding_of(const graph::Examination& examination, const FullRpcPool& pool,
+                   Confidence still) {
+  const std::size_t count = pool.handlers.size();
+  Suspect suspect = suspect_in(examination, *pool.process, pool.handlers.front());
+  suspect.confidence = still == Confidence::kPossible ? still : Confidence::kLikely;
+  suspect.note = "a handler waits here for another request";
+  suspect.evidence = fmt::format(
+      "{} of {} in a handler, and none is free; {} wait for an answer",
+      count == 1 ? std::string("the only RPC thread") : fmt::format("all {} RPC threads", count),
+      who({suspect}) + (count == 1 ? " is" : " are"), said(pool.callers));
+  Finding finding = accuse(examination, kKind, {suspect});
+  finding.waiting = pool.callers.united(finding.waiting).minus(finding.culprits);
+  finding.summary = fmt::format(
+      "{} of {} in a handler ({}) for a request that no thread is left to run; {} wait for an "
+      "answer",
+      count == 1 ? std::string("the only RPC thread") : fmt::format("all {} RPC threads", count),
+      who({suspect}) + (count == 1 ? " waits" : " wait"), place(suspect.place), said(pool.callers));
+  finding.fix = fmt::format(
+      "Pass num_worker_threads={} or more in TensorPipeRpcBackendOptions, one for each request "
+      "that "
+      "may wait; or return a Future at once (rpc.functions.async_execution) and set its result "
+      "when "
+      "the last request has come.",
+      pool.callers.size() + 1);
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
+  Findings findings;
+  for (const FullRpcPool& pool : still ? full_rpc_pools(examination) : std::vector<FullRpcPool>{}) {
+    findings.push_back(finding_of(examination, pool, *still));
+  }
   const auto all = processes(examination.job);
   const bool any = std::any_of(all.begin(), all.end(), [](const model::Process* process) {
     return std::any_of(process->threads.begin(), process->threads.end(), serves_pool);
   });
   if (!still || !any) {
-    return {};
+    return findings;
   }
   const Deadlocks deadlocks(examination);
-  Findings findings;
   for (const model::Process* process : all) {
     const auto workers = alive(*process) && holds_up_its_rank(examination, *process)
                              ? all_waiting(deadlocks, *process)
@@ -160,7 +192,8 @@ const Detector detector{
 more workers, it works.
 
 Why: a task submits another task to the pool it runs in, and waits for it. When every worker does so, no worker is free to run the
-inner tasks.
+inner tasks. The same happens to torch.distributed.rpc, whose agent runs requests in a few threads (num_worker_threads): handlers that
+wait for a further request, for example until all trainers have sent their gradients, can occupy all of them.
 
 How ddpdoctor knows: every worker thread of the process is in result() or get() inside a task, none has a timeout, and no other
 thread of the process can act.

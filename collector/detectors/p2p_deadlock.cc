@@ -13,8 +13,10 @@
 #include "collector/detectors/evidence/message_tags.h"
 #include "collector/detectors/evidence/refused_pair.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/cause.h"
 #include "collector/detectors/partings/left_exchange.h"
 #include "collector/detectors/partings/left_out_message.h"
+#include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/posted_messages.h"
@@ -132,6 +134,18 @@ bool held_up_by_others(const graph::Examination& examination, const Standing& st
          group->first_divergence->about != graph::Disagreement::kMissing;
 }
 
+// It waits in a collective that a rank has gone past: that rank is the reason, and this one cannot
+// come before it does.
+bool was_passed_by(const graph::Examination& examination, const Standing& standing) {
+  const std::vector<Explanation>& all = explanations(examination);
+  return std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
+    const Parting& parting = one.parting;
+    return standing.call && parting.group == standing.call->group &&
+           parting.rest.ranks.contains(standing.rank) && one.fork &&
+           order_of(examination, parting, *one.fork).behind == Behind::kRest;
+  });
+}
+
 // The peer is elsewhere and waits, too; a peer that still works may only be late.
 bool partner_never_comes(const graph::Examination& examination, const Standing& standing) {
   if (!standing.call || !standing.call->peer) {
@@ -148,7 +162,8 @@ bool partner_never_comes(const graph::Examination& examination, const Standing& 
     return false;
   }
   return peer != nullptr && peer->thread != nullptr && !exchanges(*peer) &&
-         peer->waits_for_ranks() && !held_up_by_others(examination, *peer);
+         peer->waits_for_ranks() && !held_up_by_others(examination, *peer) &&
+         !was_passed_by(examination, *peer);
 }
 
 // All ranks outside the exchange wait in the same operation: a difference among them would be the
@@ -175,7 +190,8 @@ Findings same_side(const graph::Examination& examination) {
   std::string operation;
   for (const Standing& standing : examination.standings) {
     if (!exchanges(standing) || !standing.call) {
-      if (!standing.waits_for_ranks() || standing.on_cpu) {
+      if (!standing.waits_for_ranks() || standing.on_cpu ||
+          was_passed_by(examination, standing)) {
         return {};
       }
       continue;

@@ -42,7 +42,8 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
   }
   const Parting& parting = explanation.parting;
   if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
-      calls_from_backward(parting.odd) || !parting.odd.calls() || has_backward_to_come(examination.job, parting) ||
+      calls_from_backward(parting.odd) || !parting.odd.calls() ||
+      has_backward_to_come(examination.job, parting) ||
       may_hide_a_branch(examination.job, explanation.fork)) {
     return false;
   }
@@ -78,7 +79,8 @@ bool read_recorded_unused(const Examination& examination, Explanation& explanati
   turned.turn();
   const auto lacks = [&](const Parting& one) {
     return in_backward(examination, one.rest) && !in_backward(examination, one.odd) &&
-           !calls_from_backward(one.odd) && one.odd.calls() && !one.shifted && lacks_gradients(examination.job, one);
+           !calls_from_backward(one.odd) && one.odd.calls() && !one.shifted &&
+           lacks_gradients(examination.job, one);
   };
   if (lacks(turned)) {
     explanation.turn();

@@ -302,6 +302,16 @@ void blame_the_few(Explanation& explanation) {
   }
 }
 
+// The odd ranks exchange messages of a later iteration, or further on in the same one: whatever
+// they wait for there, they have left out the call in which the rest is.
+bool went_past(const Examination& examination, const Parting& parting) {
+  if (parting.odd.activity() != Activity::kPointToPoint || parting.rest.ranks.empty()) {
+    return false;
+  }
+  const auto fork = fork_between(examination, parting);
+  return fork && order_of(examination, parting, *fork).behind == Behind::kRest;
+}
+
 Explanation explain(const Examination& examination, const Parting& parting) {
   Explanation explanation{.cause = Cause::kMissing, .parting = parting};
   const bool slow = is_slow(examination, parting);
@@ -320,12 +330,16 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     explanation.cause = Cause::kNone;
     return explanation;
   }
-  if (blocked) {
+  if (blocked && !went_past(examination, parting)) {
     return with_next_item(examination, explanation);
   }
   blame_the_few(explanation);
   explanation.fork = fork_between(examination, explanation.parting);
   read_source(examination, explanation);
+  if (blocked && explanation.cause == Cause::kMissing && explanation.fork) {  // it went past
+    explanation.branch = skipped_by_one_ahead(examination.job, *explanation.fork);
+    explanation.cause = explanation.branch ? Cause::kDivergent : explanation.cause;
+  }
   if (explanation.cause == Cause::kExtra && !parting.extra &&
       is_call_of_all(examination, explanation)) {
     explanation.turn();

@@ -187,9 +187,9 @@ bool read_repeated(const graph::Examination& examination, Explanation& explanati
     return false;
   }
   const Parting& parting = explanation.parting;
-  if (loop->over_keys && made_whole_passes(examination, parting,
-                                           loop->ours_left ? parting.rest : parting.odd,
-                                           loop->ours_left ? parting.odd : parting.rest)) {
+  if (loop->over_keys &&
+      made_whole_passes(examination, parting, loop->ours_left ? parting.rest : parting.odd,
+                        loop->ours_left ? parting.odd : parting.rest)) {
     return false;
   }
   explanation.loop = std::move(loop);

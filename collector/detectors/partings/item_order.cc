@@ -72,8 +72,7 @@ bool looks_up(Node expression, const Names& names) {
     }
   }
   if (expression.is(NodeKind::kCall)) {
-    const std::string_view called =
-        program::last_name(expression.field(Field::kFunction).text());
+    const std::string_view called = program::last_name(expression.field(Field::kFunction).text());
     if ((called == "getattr" || called == "get" || called == "pop") &&
         mentions(expression.field(Field::kArguments), names)) {
       return true;
@@ -167,8 +166,8 @@ std::string first_items(const std::vector<std::string>& items,
   const auto differs = std::mismatch(items.begin(), items.end(), other.begin(), other.end()).first;
   const auto end = differs == items.end() ? differs : std::next(differs);
   const auto begin = end - items.begin() > kMost ? end - kMost : items.begin();
-  return fmt::format("{}{}{}", begin == items.begin() ? "" : "…, ",
-                     fmt::join(begin, end, ", "), end == items.end() ? "" : ", …");
+  return fmt::format("{}{}{}", begin == items.begin() ? "" : "…, ", fmt::join(begin, end, ", "),
+                     end == items.end() ? "" : ", …");
 }
 
 }  // namespace
@@ -186,7 +185,8 @@ std::optional<ItemOrder> item_order_of(const model::JobModel& job, const Parting
       continue;
     }
     const auto header = header_at(lines_of(job, ours->where.file), ours->where.line);
-    ItemOrder out{.where = ours->where, .over = header->condition.one_line(),
+    ItemOrder out{.where = ours->where,
+                  .over = header->condition.one_line(),
                   .container = ours->over.over,
                   .orders = {}};
     add_orders(job, parting, out);
@@ -206,20 +206,18 @@ Finding finding_of_items(const graph::Examination& examination, const Parting& p
   finding.confidence = examination.still() ? Confidence::kCertain : Confidence::kLikely;
   finding.culprits = parting.odd.ranks.united(parting.rest.ranks);
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
-  finding.summary =
-      fmt::format("{} go over `{}` ({}) in different order: {} on {}, {} on {}",
-                  said(finding.culprits), over, place(order.where), first, said(ranks), second,
-                  said(others));
+  finding.summary = fmt::format("{} go over `{}` ({}) in different order: {} on {}, {} on {}",
+                                said(finding.culprits), over, place(order.where), first,
+                                said(ranks), second, said(others));
   Location loop = location(order.where, {}, "has a different order on each rank");
   loop.outcomes = {
       {.ranks = ranks, .expression = order.over, .value = first, .reason = "in the loop"},
       {.ranks = others, .expression = order.over, .value = second, .reason = "in the loop"}};
   finding.locations.push_back(std::move(loop));
   for (const Side* side : {&parting.odd, &parting.rest}) {
-    finding.locations.push_back(
-        location(side->site(), side->ranks,
-                 fmt::format("{} here, in {}", ranks_do(side->ranks, "is", "are"),
-                             side->operation)));
+    finding.locations.push_back(location(
+        side->site(), side->ranks,
+        fmt::format("{} here, in {}", ranks_do(side->ranks, "is", "are"), side->operation)));
     if (side->call != nullptr) {
       finding.evidence.push_back(
           {.rank = side->ranks.front(),
@@ -231,9 +229,8 @@ Finding finding_of_items(const graph::Examination& examination, const Parting& p
       {.rank = std::nullopt,
        .text = fmt::format("all have the same {} items; the iterators of the loop show their order",
                            items.size())});
-  finding.fix = fmt::format(
-      "Loop over `sorted({})` ({}), or over one list that rank 0 broadcasts.", over,
-      place(order.where));
+  finding.fix = fmt::format("Loop over `sorted({})` ({}), or over one list that rank 0 broadcasts.",
+                            over, place(order.where));
   return finding;
 }
 

@@ -59,11 +59,9 @@ std::optional<Branch> own_choice_of_checkpoints(const model::JobModel& job) {
     const program::Files files(lines, job.sources);
     const program::File& here = files.file_of(lines);
     for (const auto& [name, call] : here.facts->calls) {
-      const std::string dotted =
-          program::dotted_name(call.call.field(program::Field::kFunction));
+      const std::string dotted = program::dotted_name(call.call.field(program::Field::kFunction));
       const bool checkpoints =
-          !dotted.empty() &&
-          files.resolve(here, call.scope, dotted).qualified == kCheckpoint;
+          !dotted.empty() && files.resolve(here, call.scope, dotted).qualified == kCheckpoint;
       auto test = checkpoints ? own_test_around(job, file, lines, call.call.line()) : std::nullopt;
       if (test) {
         return test;
@@ -87,9 +85,9 @@ void add_repeated_forward(const Side& side, Finding& finding) {
   if (repeats_a_forward(side)) {
     finding.evidence.push_back(
         {.rank = side.ranks.front(),
-         .text = fmt::format("{} {} in a forward that {} backward repeats (activation checkpointing)",
-                             said(side.ranks), is_or_are(side.ranks),
-                             side.ranks.size() == 1 ? "its" : "their")});
+         .text = fmt::format(
+             "{} {} in a forward that {} backward repeats (activation checkpointing)",
+             said(side.ranks), is_or_are(side.ranks), side.ranks.size() == 1 ? "its" : "their")});
   }
 }
 

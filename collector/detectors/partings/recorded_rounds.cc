@@ -47,8 +47,8 @@ std::optional<RecordedRounds> recorded_rounds(const graph::Examination& examinat
   return RecordedRounds{.left = *fewer, .inside = *more};
 }
 
-bool made_whole_passes(const graph::Examination& examination, const Parting& parting, const Side& in_loop,
-                       const Side& out) {
+bool made_whole_passes(const graph::Examination& examination, const Parting& parting,
+                       const Side& in_loop, const Side& out) {
   if (!parting.sequence || in_loop.call == nullptr) {
     return false;
   }

@@ -184,6 +184,20 @@ std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork)
   return in_helper ? in_helper : skip_by_data(job, lines, fork.theirs);
 }
 
+std::optional<Branch> skipped_by_one_ahead(const model::JobModel& job, const Fork& fork) {
+  if (auto found = caught_on_the_way(job, fork, std::nullopt)) {
+    return found;
+  }
+  Path way = fork.below_theirs;
+  way.push_back(fork.theirs);
+  for (const model::CallSite& site : way) {
+    if (auto found = skip_by_data(job, lines_of(job, site.file), site)) {
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Branch> skipped_in(const model::JobModel& job, const Fork& fork,
                                  const LeftLoop& loop) {
   const Lines& lines = lines_of(job, fork.theirs.file);

@@ -14,6 +14,9 @@ namespace ddpdoctor::detectors {
 /// are in one loop, or ours is after the try.
 std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork);
 
+/// The same if ours is in a later iteration of a loop around the fork: it has come past that call.
+std::optional<Branch> skipped_by_one_ahead(const model::JobModel& job, const Fork& fork);
+
 /// The same if ours has left `loop`, which has the same number of iterations on all ranks.
 std::optional<Branch> skipped_in(const model::JobModel& job, const Fork& fork,
                                  const LeftLoop& loop);

@@ -69,8 +69,7 @@ bool skips_sharded_module(const graph::Standing* odd, const graph::Standing* res
 bool in_sharded_module(const graph::Standing& standing) {
   // An all_reduce there is of whole gradients (ZeRO's stages 1 and 2, a norm): all ranks make it,
   // whatever modules they ran.
-  const model::OperationKind kind =
-      model::kind_of(standing.call ? standing.call->operation : "");
+  const model::OperationKind kind = model::kind_of(standing.call ? standing.call->operation : "");
   const bool of_shards = !kind.reduces || kind.scatters;
   if (standing.thread == nullptr || !standing.waits_for_ranks() || !of_shards) {
     return false;

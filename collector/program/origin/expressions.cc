@@ -165,8 +165,10 @@ Origin Slicer::comparison(Node node, const Where& where) {
   out.none = nullptr;
   const bool is_always_something =
       out.source == Source::kRank || out.source == Source::kRandom || out.source == Source::kClock;
-  const bool own = decides && is_own(decides->source) &&
-                   (out.source <= Source::kData || out.source == decides->source);
+  // That an exception was caught is asked by the callers, who know the clause.
+  const bool alike =
+      decides && out.source == decides->source && decides->source != Source::kException;
+  const bool own = decides && is_own(decides->source) && (out.source <= Source::kData || alike);
   if (decides && (is_always_something || own) && !chosen) {
     return *decides;  // the value differs, but whether it is None is decided elsewhere
   }

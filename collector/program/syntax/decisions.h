@@ -53,9 +53,9 @@ std::vector<Decision> decisions_of(const SourceIndex& index, const Scope& scope)
 /// The decisions inside one expression or simple statement, outermost first.
 std::vector<Decision> decisions_in(const SourceIndex& index, Node expression);
 
-/// By its name, a frame is that of a comprehension. Before 3.12, every one has its own frame with its
-/// iterators on the stack. Since then, they lie above values whose end the frame does not record
-/// during a call.
+/// By its name, a frame is that of a comprehension. Before 3.12, every one has its own frame with
+/// its iterators on the stack. Since then, they lie above values whose end the frame does not
+/// record during a call.
 bool is_frame_of_comprehension(std::string_view function);
 
 /// The `for` clauses of the only comprehension on a line; empty if there are several or none.

@@ -18,8 +18,8 @@ namespace ddpdoctor::stacks {
 namespace {
 
 constexpr std::size_t kMostIteratorSlots = 12;  // loops and with blocks around one line
-constexpr std::uint64_t kMostNames = 32;   // more items are data
-constexpr std::size_t kLongestItem = 48;   // characters of one
+constexpr std::uint64_t kMostNames = 32;        // more items are data
+constexpr std::size_t kLongestItem = 48;        // characters of one
 constexpr std::int64_t kMostLocalsOfLoop = 4096;
 constexpr std::int64_t kMostIterated = std::int64_t{1} << 48U;
 

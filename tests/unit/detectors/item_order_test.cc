@@ -40,9 +40,9 @@ model::JobModel closing(const model::Iteration& on_0, const model::Iteration& on
 }
 
 TEST(ItemOrder, OfADictIsToldWithTheItems) {
-  const Findings findings = asked(
-      "collective-order",
-      closing(through("dict", {"'loss'", "'bleu'"}), through("dict", {"'bleu'", "'loss'"})));
+  const Findings findings =
+      asked("collective-order",
+            closing(through("dict", {"'loss'", "'bleu'"}), through("dict", {"'bleu'", "'loss'"})));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
@@ -70,8 +70,7 @@ TEST(ItemOrder, IsNoneOfEqualOrOtherItems) {
 TEST(ItemOrder, MeansNothingForDataThatARankReadsInItsOwnOrder) {
   const model::Iteration first = through("list", {"'shard-3'", "'shard-1'"});
   const model::Iteration second = through("list", {"'shard-1'", "'shard-3'"});
-  EXPECT_TRUE(
-      asked("collective-order", closing(first, second, "read(name).close()")).empty());
+  EXPECT_TRUE(asked("collective-order", closing(first, second, "read(name).close()")).empty());
   EXPECT_EQ(asked("collective-order", closing(first, second, "getattr(self, name).close()")).size(),
             1U);
   EXPECT_TRUE(asked("collective-order", closing(first, second, "close(self.data[name])")).empty());

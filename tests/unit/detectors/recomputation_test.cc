@@ -10,7 +10,8 @@ namespace {
 const std::string kCheckpointFrame = "@/v/site-packages/torch/utils/checkpoint.py:1182";
 const std::string kBackwardFrame = "py:backward@/v/site-packages/torch/autograd/__init__.py:395";
 
-/// Rank 1 is in a gather of its layer, called by `through` below backward; rank 0 waits in backward.
+/// Rank 1 is in a gather of its layer, called by `through` below backward; rank 0 waits in
+/// backward.
 model::JobModel gathering(const std::string& test, const std::string& through) {
   const std::string source =
       "from torch.utils import checkpoint as remat\n\ndef shares(x):\n  dist.all_gather(out, x)\n\n"
@@ -45,8 +46,8 @@ TEST(Recomputation, OfWhichOneRankDecidedForItselfIsDivergence) {
 }
 
 TEST(Recomputation, IsNotTheFirstForwardAndNotThatOfAnOption) {
-  for (const auto& job : {gathering("batch.numel() > 4096", "checkpoint"),
-                          gathering("True", "recompute_fn")}) {
+  for (const auto& job :
+       {gathering("batch.numel() > 4096", "checkpoint"), gathering("True", "recompute_fn")}) {
     for (const Finding& finding : asked("divergent-branch", job)) {
       EXPECT_EQ(finding.summary.find("4096"), std::string::npos);
     }

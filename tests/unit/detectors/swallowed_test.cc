@@ -128,8 +128,8 @@ TEST(Swallowed, AWithThatSuppressesPartsThoseWhoGetEquallyMany) {
         generator("", "    yield from text(i)\n"),
         generator("  if rank > 2:\n    return\n", "    yield i\n"),
         generator("", "    for x in text(i):\n      yield x\n"),
-        generator("", "    yield i\n  yield from more\n"),
-        counting_down("120 - rank"), counting_down("len(text(rank))")}) {
+        generator("", "    yield i\n  yield from more\n"), counting_down("120 - rank"),
+        counting_down("len(text(rank))")}) {
     EXPECT_TRUE(asked("divergent-branch", suppressing(unequal).build()).empty()) << unequal;
     EXPECT_EQ(asked("uneven-inputs", suppressing(unequal).build()).size(), 1U) << unequal;
   }

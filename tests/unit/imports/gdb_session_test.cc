@@ -151,7 +151,8 @@ TEST(GdbSession, ANewSessionIsAnotherProcess) {
 TEST(GdbSession, StacksWithoutAnyNameAreOfTwoProcesses) {
   const auto py_bt = [](const std::string& function, const std::string& call) {
     return "Stack of the ones that wait in " + function +
-           "\n(gdb) py-bt\nTraceback (most recent call first):\n  File \"/srv/train.py\", line 7, in " +
+           "\n(gdb) py-bt\nTraceback (most recent call first):\n  File \"/srv/train.py\", line 7, "
+           "in " +
            function + "\n    " + call + "\n(gdb)\n\n";
   };
   const auto job = read_dump(py_bt("reduce", "dist.all_reduce(x)") + py_bt("load", "next(it)"));
