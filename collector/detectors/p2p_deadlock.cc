@@ -134,18 +134,6 @@ bool held_up_by_others(const graph::Examination& examination, const Standing& st
          group->first_divergence->about != graph::Disagreement::kMissing;
 }
 
-// It waits in a collective that a rank has gone past: that rank is the reason, and this one cannot
-// come before it does.
-bool was_passed_by(const graph::Examination& examination, const Standing& standing) {
-  const std::vector<Explanation>& all = explanations(examination);
-  return std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
-    const Parting& parting = one.parting;
-    return standing.call && parting.group == standing.call->group &&
-           parting.rest.ranks.contains(standing.rank) && one.fork &&
-           order_of(examination, parting, *one.fork).behind == Behind::kRest;
-  });
-}
-
 // The peer is elsewhere and waits, too; a peer that still works may only be late.
 bool partner_never_comes(const graph::Examination& examination, const Standing& standing) {
   if (!standing.call || !standing.call->peer) {
@@ -162,8 +150,7 @@ bool partner_never_comes(const graph::Examination& examination, const Standing& 
     return false;
   }
   return peer != nullptr && peer->thread != nullptr && !exchanges(*peer) &&
-         peer->waits_for_ranks() && !held_up_by_others(examination, *peer) &&
-         !was_passed_by(examination, *peer);
+         peer->waits_for_ranks() && !held_up_by_others(examination, *peer);
 }
 
 // All ranks outside the exchange wait in the same operation: a difference among them would be the
@@ -190,8 +177,7 @@ Findings same_side(const graph::Examination& examination) {
   std::string operation;
   for (const Standing& standing : examination.standings) {
     if (!exchanges(standing) || !standing.call) {
-      if (!standing.waits_for_ranks() || standing.on_cpu ||
-          was_passed_by(examination, standing)) {
+      if (!standing.waits_for_ranks() || standing.on_cpu) {
         return {};
       }
       continue;
@@ -296,6 +282,16 @@ model::RankSet all_in_one_direction(const graph::Examination& examination) {
   return examination.still() && ranks.size() > 1 ? ranks : model::RankSet{};
 }
 
+// A rank waits in a collective that another has gone past: those who wait for its messages, or for
+// those of the other, do so because of that.
+bool went_past_a_collective(const graph::Examination& examination) {
+  const std::vector<Explanation>& all = explanations(examination);
+  return std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
+    return one.parting.odd.activity() == Activity::kPointToPoint && one.parting.rest.calls() &&
+           one.fork && order_of(examination, one.parting, *one.fork).behind == Behind::kRest;
+  });
+}
+
 Findings detect(const graph::Examination& examination) {
   if (!may_hang(examination)) {
     return {};
@@ -314,6 +310,9 @@ Findings detect(const graph::Examination& examination) {
   }
   if (const auto all = all_in_one_direction(examination); findings.empty() && !all.empty()) {
     findings.push_back(circle_finding(examination, all));
+  }
+  if (findings.empty() && went_past_a_collective(examination)) {
+    return {};
   }
   if (findings.empty()) {
     findings = same_side(examination);
