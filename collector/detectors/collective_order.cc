@@ -249,13 +249,11 @@ Finding of_the_source(const graph::Examination& examination, const TwoGroups& ap
 }
 
 Findings detect(const graph::Examination& examination) {
-  for (const Explanation& explanation : explanations(examination)) {
-    const auto order = item_order_of(examination.job, explanation.parting);
-    if (order && order->container != "set") {  // that of a set is order-from-set
-      Finding finding = finding_of_items(examination, explanation.parting, *order);
-      finding.kind = "collective-order";
-      return {std::move(finding)};
-    }
+  const auto order = item_order(examination);
+  if (order && order->container != "set") {  // that of a set is order-from-set
+    Finding finding = finding_of_items(examination, *order);
+    finding.kind = "collective-order";
+    return {std::move(finding)};
   }
   const std::vector<Explanation> all = explanations(examination, Cause::kOrder);
   if (const auto apart = all.empty() ? groups_by_source(examination) : std::nullopt) {

@@ -329,16 +329,14 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
 
 /// The iterators on the ranks show a set, whatever the source shows of it.
 std::optional<Finding> from_iterators(const graph::Examination& examination) {
-  for (const Explanation& explanation : explanations(examination)) {
-    const auto order = item_order_of(examination.job, explanation.parting);
-    if (order && order->container == "set") {
-      Finding finding = finding_of_items(examination, explanation.parting, *order);
-      finding.kind = "order-from-set";
-      finding.details["order_of"] = std::string(program::name_of(OwnOrder::kSet));
-      return finding;
-    }
+  const auto order = item_order(examination);
+  if (!order || order->container != "set") {
+    return std::nullopt;
   }
-  return std::nullopt;
+  Finding finding = finding_of_items(examination, *order);
+  finding.kind = "order-from-set";
+  finding.details["order_of"] = std::string(program::name_of(OwnOrder::kSet));
+  return finding;
 }
 
 Findings detect(const graph::Examination& examination) {

@@ -9,6 +9,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/calls_at.h"
+#include "collector/detectors/partings/cause.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
@@ -141,10 +142,10 @@ std::vector<LoopSeen> loops_of(const model::JobModel& job, const Side& side) {
   return stands ? loops_seen(job, *side.standing->thread) : std::vector<LoopSeen>{};
 }
 
-/// The items of all ranks of the parting that are in the loop.
-void add_orders(const model::JobModel& job, const Parting& parting, ItemOrder& out) {
-  for (const model::Rank rank : parting.odd.ranks.united(parting.rest.ranks)) {
-    const auto seen = loop_seen_at(job, rank, out.where);
+/// The items of all ranks that are in the loop.
+void add_orders(const graph::Examination& examination, ItemOrder& out) {
+  for (const graph::Standing& standing : examination.standings) {
+    const auto seen = loop_seen_at(examination.job, standing.rank, out.where);
     if (!seen || seen->over.items.empty()) {
       continue;
     }
@@ -152,9 +153,9 @@ void add_orders(const model::JobModel& job, const Parting& parting, ItemOrder& o
       return one.second == seen->over.items;
     });
     if (same == out.orders.end()) {
-      out.orders.emplace_back(model::RankSet{rank}, seen->over.items);
+      out.orders.emplace_back(model::RankSet{standing.rank}, seen->over.items);
     } else {
-      same->first.insert(rank);
+      same->first.insert(standing.rank);
     }
   }
 }
@@ -170,18 +171,19 @@ std::string first_items(const std::vector<std::string>& items,
                      end == items.end() ? "" : ", …");
 }
 
-}  // namespace
-
-std::optional<ItemOrder> item_order_of(const model::JobModel& job, const Parting& parting) {
-  const std::vector<LoopSeen> odd = loops_of(job, parting.odd);
-  const std::vector<LoopSeen> rest = loops_of(job, parting.rest);
-  for (auto ours = odd.rbegin(); ours != odd.rend(); ++ours) {
-    const auto theirs = std::find_if(rest.rbegin(), rest.rend(), [&ours](const LoopSeen& other) {
-      return other.where == ours->where;
+/// The innermost loop that two sides are in with the same items in another order.
+std::optional<ItemOrder> order_between(const graph::Examination& examination, const Side& one,
+                                       const Side& other) {
+  const model::JobModel& job = examination.job;
+  const std::vector<LoopSeen> ours_in = loops_of(job, one);
+  const std::vector<LoopSeen> theirs_in = loops_of(job, other);
+  for (auto ours = ours_in.rbegin(); ours != ours_in.rend(); ++ours) {
+    const auto theirs = std::find_if(theirs_in.rbegin(), theirs_in.rend(), [&ours](const LoopSeen& loop) {
+      return loop.where == ours->where;
     });
-    if (theirs == rest.rend() || !has_other_order(ours->over.items, theirs->over.items) ||
-        !chooses_there(job, parting.odd.path, *ours) ||
-        !chooses_there(job, parting.rest.path, *theirs)) {
+    if (theirs == theirs_in.rend() || !has_other_order(ours->over.items, theirs->over.items) ||
+        !chooses_there(job, one.path, *ours) ||
+        !chooses_there(job, other.path, *theirs)) {
       continue;
     }
     const auto header = header_at(lines_of(job, ours->where.file), ours->where.line);
@@ -189,14 +191,48 @@ std::optional<ItemOrder> item_order_of(const model::JobModel& job, const Parting
                   .over = header->condition.one_line(),
                   .container = ours->over.over,
                   .orders = {}};
-    add_orders(job, parting, out);
+    out.sides = {one, other};
+    add_orders(examination, out);
     return out.orders.size() > 1 ? std::optional(std::move(out)) : std::nullopt;
   }
   return std::nullopt;
 }
 
-Finding finding_of_items(const graph::Examination& examination, const Parting& parting,
-                         const ItemOrder& order) {
+/// Ranks that passed other arguments to one call.
+Side side_of(const graph::Examination& examination, const graph::DivergentCall& one) {
+  Side out{.ranks = one.ranks, .operation = {}, .path = {}};
+  out.standing = examination.standing(one.ranks.front());
+  if (one.call) {
+    out.operation = one.call->operation;
+    out.path = graph::callers_of(*one.call);
+    out.call = &*one.call;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<ItemOrder> item_order(const graph::Examination& examination) {
+  for (const Explanation& one : explanations(examination)) {
+    if (auto found = order_between(examination, one.parting.odd, one.parting.rest)) {
+      return found;
+    }
+  }
+  for (const graph::GroupView& view : examination.groups) {
+    for (const graph::Divergence& divergence : view.disagreements) {
+      const auto& calls = divergence.calls;
+      auto found = calls.size() < 2 ? std::nullopt
+                                    : order_between(examination, side_of(examination, calls[0]),
+                                                    side_of(examination, calls[1]));
+      if (found) {
+        return found;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Finding finding_of_items(const graph::Examination& examination, const ItemOrder& order) {
   const auto& [ranks, items] = order.orders[0];
   const auto& [others, their_items] = order.orders[1];
   const std::string first = first_items(items, their_items);
@@ -204,7 +240,9 @@ Finding finding_of_items(const graph::Examination& examination, const Parting& p
   const std::string over = base::elide(order.over, kLongestQuoted);
   Finding finding;
   finding.confidence = examination.still() ? Confidence::kCertain : Confidence::kLikely;
-  finding.culprits = parting.odd.ranks.united(parting.rest.ranks);
+  for (const auto& [in_order, their] : order.orders) {
+    finding.culprits = finding.culprits.united(in_order);
+  }
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   finding.summary = fmt::format("{} go over `{}` ({}) in different order: {} on {}, {} on {}",
                                 said(finding.culprits), over, place(order.where), first,
@@ -214,15 +252,15 @@ Finding finding_of_items(const graph::Examination& examination, const Parting& p
       {.ranks = ranks, .expression = order.over, .value = first, .reason = "in the loop"},
       {.ranks = others, .expression = order.over, .value = second, .reason = "in the loop"}};
   finding.locations.push_back(std::move(loop));
-  for (const Side* side : {&parting.odd, &parting.rest}) {
+  for (const Side& side : order.sides) {
     finding.locations.push_back(location(
-        side->site(), side->ranks,
-        fmt::format("{} here, in {}", ranks_do(side->ranks, "is", "are"), side->operation)));
-    if (side->call != nullptr) {
+        side.site(), side.ranks,
+        fmt::format("{} here, in {}", ranks_do(side.ranks, "is", "are"), side.operation)));
+    if (side.call != nullptr) {
       finding.evidence.push_back(
-          {.rank = side->ranks.front(),
-           .text = fmt::format("{} called {} (recorded calls)", said(side->ranks),
-                               call_name(examination.job, *side->call))});
+          {.rank = side.ranks.front(),
+           .text = fmt::format("{} called {} (recorded calls)", said(side.ranks),
+                               call_name(examination.job, *side.call))});
     }
   }
   finding.evidence.push_back(

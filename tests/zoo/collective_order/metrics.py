@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# EXPECT {"launch": "torchrun", "ranks": 2, "culprits": [0, 1]}
 """Each task has a metric, kept by the name of the task since it first came; one kind of metric is reduced, the other gathered.
 Re-enacts: a multi-task evaluation that goes over its metrics in the order in which the rank met their tasks."""
 import sys
