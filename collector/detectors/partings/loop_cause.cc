@@ -13,7 +13,9 @@
 #include "collector/detectors/partings/ran_on.h"
 #include "collector/detectors/partings/recorded_rounds.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/partings/skipped_step.h"
+#include "collector/detectors/paths/deciding_origin.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/dependence.h"
 
@@ -41,6 +43,15 @@ bool read_choice_of_sync(const Examination& examination, Explanation& explanatio
   explanation.otherwise = equal ? std::string_view() : kOrBatches;
   explanation.cause = Cause::kDivergent;
   return true;
+}
+
+/// The user's generator ended before the data that it goes over, by a test of the rank's data that
+/// nobody saw: running out of data would look the same.
+bool may_have_run_out(const Examination& examination, const Explanation& explanation) {
+  const Branch& exit = *explanation.branch;
+  return !same_function(exit.where, explanation.loop->where) &&
+         origin_of(examination.job, exit).source == program::Source::kData &&
+         values_say(examination.job, exit.where, explanation.parting) != ValuesSay::kDiffers;
 }
 
 bool read_left_loop(const Examination& examination, Explanation& explanation) {
@@ -114,6 +125,9 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
     explanation.cause = explanation.branch->on == program::Dependence::kRank
                             ? Cause::kRankConditional
                             : Cause::kDivergent;
+    if (may_have_run_out(examination, explanation)) {
+      explanation.otherwise = kOrBatches;
+    }
     // Whether to stay or to leave is a value: the few with another one are the odd ranks.
     const Parting& now = explanation.parting;
     if (explanation.cause == Cause::kDivergent && now.odd.ranks.size() > now.rest.ranks.size()) {

@@ -42,6 +42,13 @@ bool is_decided_by_own_value(const Examination& examination, const Explanation& 
          program::is_own(origin_of(examination.job, *explanation.branch).source);
 }
 
+// One side makes its calls in a loop that the other side has left for the lines behind it: both run
+// these lines in one order, and the number of rounds differs.
+bool has_left_the_loop_of_the_others(const Explanation& explanation) {
+  return explanation.cause == Cause::kUneven && explanation.loop && !explanation.loop->fixed &&
+         explanation.fork && !graph::same_line(explanation.fork->ours, explanation.fork->theirs);
+}
+
 /// The group in which a rank is waiting: its last call there is not over.
 enum class WaitsIn { kCounted, kBy };
 
@@ -141,7 +148,8 @@ void settle_orders(const Examination& examination, const std::vector<Parting>& p
                    std::vector<Explanation>& all) {
   std::vector<bool> decided;
   for (const Explanation& one : all) {
-    decided.push_back(is_decided_by_own_value(examination, one));
+    decided.push_back(is_decided_by_own_value(examination, one) ||
+                      has_left_the_loop_of_the_others(one));
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     bool by_other = false;

@@ -88,11 +88,19 @@ program::Items items_of(const model::JobModel& job, const Lines& lines, int loop
              : program::items_of(lines, loop, job.sources);
 }
 
+/// `if spent >= limit: return`: a generator that goes over what it is given ends before its data
+/// do, by a quantity of the rank's own.
+bool ends_early(const std::optional<Branch>& exit, const Block& loop, program::Source source) {
+  return exit && source == program::Source::kData && loop.kind == BlockKind::kFor &&
+         exit->where.line != loop.line && exit->condition.find_first_of("<>") != std::string::npos;
+}
+
 /// `for step in self.steps()`: the condition in the user's generator that ended it on some ranks,
 /// or that chose which of its elements it yields.
-std::optional<Branch> end_of_generator(const model::JobModel& job, const Lines& lines,
-                                       const Block& loop, const model::CallSite& in) {
-  for (const program::Yield& yield : program::yields_behind(lines, loop.line, job.sources)) {
+std::optional<Branch> end_of_generator(const model::JobModel& job,
+                                       const std::vector<program::Yield>& yields,
+                                       const model::CallSite& in) {
+  for (const program::Yield& yield : yields) {
     const Lines& there = *yield.text;
     const auto around = program::loop_around(there, yield.line);
     if (!around) {
@@ -100,7 +108,8 @@ std::optional<Branch> end_of_generator(const model::JobModel& job, const Lines& 
     }
     const model::CallSite at{.file = *yield.file, .line = yield.line, .function = yield.function};
     auto decided = way_out_of(job, there, *around, at, program::data_end_of(there, around->line));
-    if (decided && !is_no_matter_of_data(origin_of(job, *decided).source)) {
+    const auto source = decided ? origin_of(job, *decided).source : program::Source::kUniform;
+    if (!is_no_matter_of_data(source) && !ends_early(decided, *around, source)) {
       decided.reset();
     }
     // Filtered data are shorter data; of a model's parts all ranks have equally many.
@@ -123,7 +132,8 @@ std::optional<Branch> parted_by(const model::JobModel& job, const Lines& lines, 
   if (auto skip = skip_of(job, lines, loop, in)) {
     return skip;
   }
-  if (auto ended = end_of_generator(job, lines, loop, in)) {
+  const auto yields = program::yields_behind(lines, loop.line, job.sources);
+  if (auto ended = end_of_generator(job, yields, in)) {
     return ended;
   }
   return guard_of(job, lines, loop, in);
@@ -259,9 +269,14 @@ std::optional<LeftLoop> comprehension_left(const model::JobModel& job, const For
   if (out.line <= in.line || over == std::string::npos) {
     return std::nullopt;
   }
-  const program::Items items = program::items_of(std::string_view(header).substr(over + 4),
-                                                 {.text = &lines, .line = in.line}, job.sources);
-  LeftLoop left{.where = in, .header = header, .ours_left = ours_left, .way_out = std::nullopt};
+  const std::string_view iterable = std::string_view(header).substr(over + 4);
+  const program::Asked asked{.text = &lines, .line = in.line};
+  const program::Items items = program::items_of(iterable, asked, job.sources);
+  const auto yields = program::yields_behind(iterable, asked, job.sources);
+  LeftLoop left{.where = in,
+                .header = header,
+                .ours_left = ours_left,
+                .way_out = end_of_generator(job, yields, in)};
   left.over_batches = items == program::Items::kBatches;
   left.over_keys = items == program::Items::kElements;
   return left;

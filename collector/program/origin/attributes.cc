@@ -29,6 +29,9 @@ Definition Slicer::class_of_value(Node node, const Where& where, int depth) {
     const Definition made =
         files_.resolve(*where.file, where.scope, dotted_name(node.field(Field::kFunction)));
     const bool of_library = made.kind == Definition::Kind::kLibrary;
+    if (made.kind == Definition::Kind::kFunction) {
+      return class_returned(made, depth);
+    }
     return made.kind == Definition::Kind::kClass || of_library ? made : Definition{};
   }
   const auto of_binding = [&](const Binding& binding, const File& file, std::size_t scope) {

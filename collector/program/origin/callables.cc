@@ -1,9 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions as values: in attributes, tables, parameters, conditionals, lambdas, partial(…). They
 // are followed like all values; a call of such a value enters every function it can be.
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 #include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {
+namespace {
+
+/// Functions that a computed name can mean; of more, the value shows none.
+constexpr std::size_t kMostByName = 6;
+
+/// `f"on_{event}"` can be "on_start": its plain parts begin and end the name.
+bool can_be(Node text, std::string_view name) {
+  text = without_parentheses(text);
+  const auto parts = text.is(NodeKind::kString) ? text.children() : std::vector<Node>{};
+  std::string_view before;
+  std::string_view after;
+  bool computed = false;
+  for (const Node part : parts) {
+    computed = computed || part.is(NodeKind::kInterpolation);
+    if (part.is(NodeKind::kInterpolation)) {
+      after = {};
+    } else if (part.is(NodeKind::kStringContent)) {
+      (computed ? after : before) = part.text();
+    }
+  }
+  return name.size() >= before.size() + after.size() && name.starts_with(before) &&
+         name.ends_with(after);
+}
+
+}  // namespace
 
 Origin of_function(const File& file, std::size_t scope) {
   Origin out = of(Source::kUniform);  // its presence is the same on every rank
@@ -22,6 +51,44 @@ Origin Slicer::lambda(Node node, const Where& where) {
   Origin out = evaluate(node.field(Field::kBody), where);  // the origin of the condition itself
   out.object = true;
   return out;
+}
+
+std::optional<Origin> Slicer::function_by_name(Node object, Node name, const Where& where) {
+  const std::string dotted = dotted_name(object);
+  Definition owner =
+      dotted.empty() ? Definition{} : files_.resolve(*where.file, where.scope, dotted);
+  if (owner.kind != Definition::Kind::kClass && owner.kind != Definition::Kind::kModule) {
+    owner = class_of_value(object, where);
+  }
+  std::vector<Definition> owners;
+  if (owner.kind == Definition::Kind::kModule) {
+    owners.push_back(owner);
+  } else if (owner.kind == Definition::Kind::kClass) {
+    owners = files_.bases_of(owner);
+  }
+  Origin out = of(Source::kUniform);
+  std::size_t functions = 0;
+  for (const Definition& one : owners) {
+    if (one.file == nullptr) {
+      continue;
+    }
+    const std::size_t around = one.kind == Definition::Kind::kModule ? 0 : one.scope;
+    for (const auto& [function, scope] : one.file->facts->functions) {
+      if (one.file->scopes()[scope].outer == around && !function.starts_with("__") &&
+          can_be(name, function)) {
+        ++functions;
+        out = stronger(std::move(out), of_function(*one.file, scope));
+      }
+    }
+  }
+  if (functions == 0 || functions > kMostByName) {
+    return std::nullopt;
+  }
+  Origin chosen = evaluate(name, where);
+  if (chosen.source != Source::kUniform) {
+    add_choice(chosen, *where.file, name);
+  }
+  return stronger(std::move(out), std::move(chosen));
 }
 
 Origin Slicer::invoked(Origin callee, Node call, const Where& where) {

@@ -137,6 +137,11 @@ Origin Slicer::builtin(std::string_view name, Node node, const Where& where, boo
     }
     return stronger(evaluate(given[0], where), unknown(attribute));
   }
+  if (name == "getattr" && given.size() >= 2) {
+    if (auto out = function_by_name(given[0], given[1], where)) {
+      return std::move(*out);
+    }
+  }
   if (is_builtin(name)) {
     Origin out = arguments(node, where);
     if (name == "map" || name == "filter") {

@@ -40,7 +40,7 @@ std::vector<Node> arguments_of(Node call) {
 }
 
 Origin Slicer::value(Node node, const Where& where) {
-  Origin out = evaluate(node, where);
+  Origin out = truth(node, where);
   out.callables.clear();
   return out;
 }
@@ -92,6 +92,8 @@ Origin Slicer::evaluate(Node node, const Where& where) {
         return unknown({});
       case NodeKind::kKeywordArgument:
         return evaluate(node.field(Field::kValue), where);
+      case NodeKind::kBoolean:
+        return operands(node, where);
       case NodeKind::kNot: {
         Origin inner = truth(node.field(Field::kArgument), where);
         inner.number = false;
@@ -107,14 +109,36 @@ Origin Slicer::evaluate(Node node, const Where& where) {
 }
 
 Origin Slicer::truth(Node node, const Where& where) {
-  const Definition made = class_of_value(node, where);
-  const auto asked = made.kind == Definition::Kind::kClass ? methods_of(made, "__bool__", files_)
-                                                           : std::vector<Callee>{};
+  std::vector<Callee> asked;
+  for (const Definition& made : classes_of_value(node, where)) {
+    auto found = methods_of(made, "__bool__", files_);
+    found = found.empty() ? methods_of(made, "__len__", files_) : found;
+    asked.insert(asked.end(), found.begin(), found.end());
+  }
   if (asked.empty()) {
     return evaluate(node, where);
   }
-  Origin out = entered(*asked.front().file, asked.front().scope, {}, where);
-  add_step(out, *where.file, node);
+  Origin out = of(Source::kUniform);
+  for (const Callee& one : asked) {
+    out = stronger(std::move(out), entered(*one.file, one.scope, {}, where));
+  }
+  if (out.source != Source::kUniform) {
+    add_step(out, *where.file, node);
+  }
+  return out;
+}
+
+/// `a and not b`: each operand decides by its truth.
+Origin Slicer::operands(Node node, const Where& where) {
+  Origin out = of(Source::kUniform);
+  for (const Node operand : node.children()) {
+    out = stronger(std::move(out), truth(operand, where));
+    if (out.source == Source::kRank && !out.by_name) {
+      break;
+    }
+  }
+  out.number = false;
+  out.number_compared = false;
   return out;
 }
 
@@ -246,7 +270,7 @@ Origin Slicer::conditional(Node node, const Where& where) {
   if (parts.size() != 3) {
     return joined(parts, where);
   }
-  Origin test = evaluate(parts[1], where);
+  Origin test = truth(parts[1], where);
   if (test.source != Source::kUniform) {
     add_choice(test, *where.file, parts[1]);
   }

@@ -91,11 +91,12 @@ Origin Slicer::guards(const File& file, std::size_t scope, std::size_t statement
     } else {
       const Node asked =
           decision.kind == DecisionKind::kCase ? decision.subject : decision.condition;
-      guard = evaluate(asked, {.file = &file,
-                               .scope = scope,
-                               .statement = decision.statement,
-                               .activation = where.activation,
-                               .depth = where.depth});
+      const Where there{.file = &file,
+                        .scope = scope,
+                        .statement = decision.statement,
+                        .activation = where.activation,
+                        .depth = where.depth};
+      guard = decides_by_value(decision.kind) ? truth(asked, there) : evaluate(asked, there);
     }
     guard.number = false;
     if (guard.source != Source::kUniform) {

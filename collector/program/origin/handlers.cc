@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that no line of the program calls: a signal or a timer calls them.
+// When a function runs: a signal or a timer calls it, or only lines under a condition do.
 #include <algorithm>
 
+#include "collector/program/origin/callees.h"
 #include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {
@@ -71,6 +72,40 @@ Origin Slicer::run_when(const File& file, std::size_t scope) {
     }
   }
   return of(Source::kUniform);
+}
+
+Origin Slicer::called_when(const File& file, std::size_t scope) {
+  constexpr int kMostCalls = 8;
+  const Scope& function = file.scopes()[scope];
+  const Key key{&file, scope, "called"};
+  // Python itself calls methods such as __init__ and __exit__.
+  if (function.kind != ScopeKind::kFunction || function.name.starts_with("__") ||
+      open_.contains(key) || !enter(key)) {
+    return of(Source::kUniform);
+  }
+  Origin out = of(Source::kUniform);
+  bool always = false;
+  int seen = 0;
+  for (const File& from : files_.all()) {
+    const auto [first, last] = from.facts->calls.equal_range(function.name);
+    for (auto one = first; one != last && !always; ++one) {
+      const std::size_t statement = from.facts->index->statement_of(one->second.call);
+      const Where there{.file = &from, .scope = one->second.scope, .statement = statement};
+      const auto callees = callees_of(one->second.call, there, *this);
+      if (std::find(callees.begin(), callees.end(), Callee{.file = &file, .scope = scope}) ==
+          callees.end()) {
+        continue;
+      }
+      Origin guard =
+          guards(from, one->second.scope, statement, {.file = &from, .scope = one->second.scope});
+      always = ++seen > kMostCalls || guard.like_an_option ||
+               (!is_own(guard.source) && guard.source != Source::kRank);
+      out = stronger(std::move(out), std::move(guard));
+      add_step(out, from, one->second.call);
+    }
+  }
+  leave(key);
+  return always ? of(Source::kUniform) : out;
 }
 
 Origin Slicer::raised(Node event) {

@@ -299,19 +299,10 @@ Items items_of(const SourceText& text, int line, const Sources& sources) {
 }
 
 Items items_of(std::string_view iterable, const Asked& asked, const Sources& sources) {
-  SourceText placed;
-  placed[1] = "(" + std::string(iterable) + ")";
-  const SourceIndex& index = index_of(placed);
-  const Node statement = index.empty() ? Node() : index.root().first_child();
-  const Files files(*asked.text, sources);
-  Slicer slicer(files, asked.callers);
-  const File& file = files.file_of(*asked.text);
-  const std::size_t at =
-      file.facts->index->empty() ? kNone : file.facts->index->statement_at(asked.line);
-  const Where where{.file = &file,
-                    .scope = at == kNone ? 0 : file.facts->index->statements()[at].scope,
-                    .statement = at};
-  return Kinds(files, slicer).of(statement.first_child(), where, 0);
+  const auto of = [](const Files& files, Slicer& slicer, Node over, const Where& where) {
+    return Kinds(files, slicer).of(over, where, 0);
+  };
+  return about_expression(iterable, asked, sources, of);
 }
 
 bool is_as_long_everywhere(const SourceText& text, int line, const Sources& sources) {

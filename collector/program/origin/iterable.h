@@ -51,4 +51,23 @@ auto about_iterable(const SourceText& text, int line, const Sources& sources, Qu
   return question(files, slicer, loop.field(Field::kRight), where);
 }
 
+/// The same for an iterable that is given as an expression.
+template <typename Question>
+auto about_expression(std::string_view iterable, const Asked& asked, const Sources& sources,
+                      Question question) {
+  SourceText placed;
+  placed[1] = "(" + std::string(iterable) + ")";
+  const SourceIndex& index = index_of(placed);
+  const Node statement = index.empty() ? Node() : index.root().first_child();
+  const Files files(*asked.text, sources);
+  Slicer slicer(files, asked.callers);
+  const File& file = files.file_of(*asked.text);
+  const std::size_t at =
+      file.facts->index->empty() ? kNone : file.facts->index->statement_at(asked.line);
+  const Where where{.file = &file,
+                    .scope = at == kNone ? 0 : file.facts->index->statements()[at].scope,
+                    .statement = at};
+  return question(files, slicer, statement.first_child(), where);
+}
+
 }  // namespace ddpdoctor::program

@@ -39,6 +39,13 @@ bool is_first_target(Node target) {
   return unpacks && list.first_child() == target;
 }
 
+/// `self.raised = True`, or a global: later calls read it, too.
+bool outlives_the_call(const Binding& binding, const File& file, std::size_t scope) {
+  const auto [first, last] = file.facts->globals.equal_range(binding.target);
+  return binding.target.find('.') != std::string::npos ||
+         std::any_of(first, last, [scope](const auto& one) { return one.second == scope; });
+}
+
 }  // namespace
 
 Where where_of(const File& file, Node node) {
@@ -251,6 +258,9 @@ Origin Slicer::bound(const Binding& binding, const File& file, std::size_t scope
   }
   if (Origin when = run_when(file, scope); when.source != Source::kUniform) {
     out = stronger(std::move(out), std::move(when));
+  }
+  if (flag && out.source == Source::kUniform && outlives_the_call(binding, file, scope)) {
+    out = stronger(std::move(out), called_when(file, scope));
   }
   if (out.source != Source::kUniform) {
     add_step(out, file, binding.node);

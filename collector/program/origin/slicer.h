@@ -42,12 +42,16 @@ class Slicer {
  public:
   Slicer(const Files& files, const CallString* callers) : files_(files), callers_(callers) {}
 
+  /// The origin of a condition or of any other expression.
   Origin value(Node node, const Where& where);
   /// The user's functions that an expression may stand for.
   std::vector<Callable> functions(Node node, const Where& where);
 
   /// The class of an expression's value; a library's class has a qualified name.
   Definition class_of_value(Node node, const Where& where, int depth = 0);
+  /// The user's classes whose objects the value can be, also through a factory function, a
+  /// conditional, or a table of classes.
+  std::vector<Definition> classes_of_value(Node node, const Where& where, int depth = 0);
   [[nodiscard]] const Files& files() const {
     return files_;
   }
@@ -64,8 +68,10 @@ class Slicer {
   Origin comparison(Node node, const Where& where);
   Origin arithmetic(Node node, const Where& where);
   Origin conditional(Node node, const Where& where);
-  /// Whether the value is true: for an object of the user, what its `__bool__` returns.
+  /// Whether the value is true: for an object of the user, what its `__bool__` or `__len__`
+  /// returns.
   Origin truth(Node node, const Where& where);
+  Origin operands(Node node, const Where& where);
   bool is_counter(Node node, const Where& where);
   Origin subscript(Node node, const Where& where);
   Origin comprehension(Node node, const Where& where);
@@ -96,6 +102,11 @@ class Slicer {
   /// The origin of the results of all functions that a value can be, called there.
   Origin invoked(Origin callee, Node call, const Where& where);
   Origin lambda(Node node, const Where& where);
+  /// `getattr(object, name)` with a computed name: the functions that it can be.
+  std::optional<Origin> function_by_name(Node object, Node name, const Where& where);
+  Definition class_returned(const Definition& function, int depth);
+  std::vector<Definition> classes_made(Node call, const Where& where, int depth);
+  std::vector<Definition> classes_named(Node node, const Where& where, int depth);
   Origin arguments(Node call, const Where& where);
   Origin parameter(const File& file, std::size_t scope, std::string_view name, const Where& where);
   Origin passed(const File& file, std::size_t scope, std::size_t index, const CallIn& call,
@@ -120,6 +131,9 @@ class Slicer {
   Origin guards(const File& file, std::size_t scope, std::size_t statement, const Where& where);
   /// The function runs on an event (a signal, a timer): what it sets depends on that event.
   Origin run_when(const File& file, std::size_t scope);
+  /// What decides whether the function is called, if every known call is under such a condition:
+  /// whatever outlives the call and is set in it depends on that.
+  Origin called_when(const File& file, std::size_t scope);
   /// The same for a threading.Event that such a function sets.
   Origin raised(Node event);
   bool agreed(const File& file, std::size_t scope, std::string_view name, const Where& where);

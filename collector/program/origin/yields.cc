@@ -69,6 +69,12 @@ std::vector<Yield> yields_of(const Callee& generator) {
   return out;
 }
 
+std::vector<Yield> yields_of_iterable(const Files& /*files*/, Slicer& slicer, Node iterable,
+                                      const Where& where) {
+  const auto generator = generator_of(iterable, where, slicer, 0);
+  return generator ? yields_of(*generator) : std::vector<Yield>{};
+}
+
 void add_yielded(Node node, std::vector<Node>& out) {
   for (const Node child : node.children()) {
     if (child.is(NodeKind::kYield) && child.first_child()) {
@@ -122,11 +128,12 @@ std::optional<Origin> Slicer::yielded(Node call, const Where& where) {
 }
 
 std::vector<Yield> yields_behind(const SourceText& text, int line, const Sources& sources) {
-  const auto behind = [](const Files&, Slicer& slicer, Node iterable, const Where& where) {
-    const auto generator = generator_of(iterable, where, slicer, 0);
-    return generator ? yields_of(*generator) : std::vector<Yield>{};
-  };
-  return about_iterable(text, line, sources, behind).value_or(std::vector<Yield>{});
+  return about_iterable(text, line, sources, yields_of_iterable).value_or(std::vector<Yield>{});
+}
+
+std::vector<Yield> yields_behind(std::string_view iterable, const Asked& asked,
+                                 const Sources& sources) {
+  return about_expression(iterable, asked, sources, yields_of_iterable);
 }
 
 }  // namespace ddpdoctor::program

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collector/program/origin/definitions.h"
@@ -23,6 +24,10 @@ struct Yield {
 /// `Stream(path)` with a generator as `__iter__`, also inside `enumerate` or `tqdm`. Empty if the
 /// iterable is not a generator of the user, or if several functions may run.
 std::vector<Yield> yields_behind(const SourceText& text, int line, const Sources& sources);
+
+/// The same for any other iterable, given as an expression.
+std::vector<Yield> yields_behind(std::string_view iterable, const Asked& asked,
+                                 const Sources& sources);
 
 /// The expressions that a generator function yields.
 std::vector<Node> yielded_by(const File& file, const Scope& function);

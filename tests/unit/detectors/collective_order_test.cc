@@ -323,5 +323,40 @@ TEST(CollectiveOrder, IsNotWrongWhereARankLeftOutTheRestOfARound) {
       << "it began the round with the other group";
 }
 
+/// Two ranks are in the loop's group; rank 1 is behind the loop, in the group of the reports. In an
+/// earlier epoch all were in both.
+JobBuilder left_behind(const std::string& line) {
+  const std::string source =
+      "from torch.utils.data import DataLoader\ndef fit():\n" +
+      std::string("  for epoch in range(9):\n    for x in DataLoader(data):\n") +
+      "      step(x)\n    " + line + "\n";
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, source).group("1", {0, 1, 2}, "reports");
+  const auto call = [&builder](const auto& ranks, const std::string& group, std::int64_t sequence,
+                               const std::string& where) {
+    builder.call(ranks, {.operation = "all_reduce",
+                         .sequence = sequence,
+                         .group = group,
+                         .site = site("fit", where)});
+  };
+  call(kAll, "0", 1, "step(x)");
+  call(kAll, "0", 2, "step(x)");
+  call(kAll, "1", 1, line);
+  call(kAll, "0", 3, "step(x)");
+  call(model::RankSet{0, 2}, "0", 4, "step(x)");
+  call(1, "1", 2, line);
+  builder.stack({0, 2}, in("all_reduce", at("fit", "step(x)"), "group=<ProcessGroup 0>"));
+  builder.stack(1, in("all_reduce", at("fit", line), "group=<ProcessGroup 1>"));
+  return builder;
+}
+
+TEST(CollectiveOrder, IsNotWrongWhereARankHasLeftTheLoopOfTheOthers) {
+  const model::JobModel job = left_behind("report(total)").build();
+  EXPECT_TRUE(asked("collective-order", job).empty());
+  const Findings findings = asked("uneven-inputs", job);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -102,6 +102,51 @@ TEST(GeneratorLoop, AsksTheObjectThatItsClassWasGiven) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
 }
 
+/// A generator over batches that ends by what the rank counted in its own, in a comprehension and
+/// in a loop.
+TEST(GeneratorLoop, EndsBeforeItsDataByAQuantityOfTheRank) {
+  const std::string take =
+      "def take(rows, limit):\n  spent = 0\n  for row in rows:\n"
+      "    spent += int((row != 0).sum())\n    yield row\n    if TEST:\n      return\n"
+      "def learn(row):\n  dist.all_reduce(grads)\n";
+  const std::string source = "from torch.utils.data import DataLoader\n" + take +
+                             "def fit():\n  made = [learn(row) for row in take(DataLoader(data), "
+                             "9)]\n  dist.barrier()\n";
+  const auto told = [&source](const std::string& test) {
+    JobBuilder builder = job();
+    builder.ranks(3).source(kTrain, std::string(source).replace(source.find("TEST"), 4, test));
+    const std::string inner = at("learn", "all_reduce") + " | " +
+                              at("fit.<locals>.<listcomp>", "made = ") + " | " +
+                              at("fit", "made = ");
+    builder.stack({0, 2}, in("all_reduce", inner));
+    builder.stack(1, in("barrier", at("fit", "barrier")));
+    return builder.build();
+  };
+  const Findings findings = asked("divergent-branch", told("spent >= limit"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_NE(findings[0].confidence, Confidence::kCertain) << "the data may have been shorter";
+  EXPECT_TRUE(std::any_of(findings[0].locations.begin(), findings[0].locations.end(),
+                          [](const Location& one) { return one.line == 7; }));
+  EXPECT_TRUE(asked("divergent-branch", told("row is None")).empty());
+  EXPECT_EQ(asked("uneven-inputs", told("row is None")).size(), 1U) << "the end of the data";
+}
+
+TEST(GeneratorLoop, EndsByAnObjectThatAFactoryMade) {
+  const std::string drain =
+      "import threading\nclass Own:\n  def __init__(self):\n    self.on = threading.Event()\n"
+      "    signal.signal(signal.SIGUSR1, lambda *_: self.on.set())\n  def __bool__(self):\n"
+      "    return self.on.is_set()\nclass Never(Own):\n  def __bool__(self):\n    return False\n"
+      "def made(pooled):\n  kind = Never if pooled else Own\n  return kind()\n"
+      "drain = made(False)\ndef steps(most):\n  at = 0\n  while at < most and not drain:\n"
+      "    yield at\n    at += 1\n";
+  const model::JobModel job = left(drain, "steps(9)").build();
+  EXPECT_TRUE(asked("uneven-inputs", job).empty());
+  const Findings findings = asked("uncoordinated-stop", job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+}
+
 TEST(GeneratorLoop, ThatYieldsWhatThereIsRunsOutOfData) {
   for (const std::string inside :
        {"  for batch in DataLoader(data):\n    yield batch\n",

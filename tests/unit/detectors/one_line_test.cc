@@ -66,5 +66,41 @@ TEST(OneLine, MayBeReachedAgainPastAStepThatATestLeavesOut) {
   }
 }
 
+/// `return OPERAND and CALL`: rank 1 is in the call, the others are in the next step.
+model::JobModel short_circuit(const std::string& operand) {
+  const std::string line = "return " + operand + " and check()";
+  JobBuilder builder = job();
+  builder.ranks(3).source(
+      kTrain,
+      "class Poll:\n  def __init__(self):\n    self.raised = False\n"
+      "  def ask(self):\n    self.raised = True\n  def reached(self):\n    " +
+          line +
+          "\n\ndef check():\n  dist.all_reduce(flag)\n  return flag > 0\n\n"
+          "def main(batches):\n  poll = Poll()\n  for x in batches:\n"
+          "    dist.all_gather(sizes, x)\n    if model(x).item() > 4:\n      poll.ask()\n"
+          "    if poll.reached():\n      break\n");
+  const std::string step = site("main", "all_gather");
+  const std::string asks = site("check", "all_reduce") + " | " + site("Poll.reached", line) +
+                           " | " + site("main", "if poll.reached");
+  builder.history(kAll, 1, 20, "all_gather", step);
+  builder.all_reduce(1, 21, 1, asks);
+  builder.history({0, 2}, 21, 21, "all_gather", step);
+  builder.stack({0, 2}, in("all_gather", at("main", "all_gather")));
+  builder.stack(1, in("all_reduce", at("check", "all_reduce") + " | " + at("Poll.reached", line) +
+                                        " | " + at("main", "if poll.reached")));
+  return builder.build();
+}
+
+TEST(OneLine, MakesItsCallOnlyIfTheOperandBeforeItIsTrue) {
+  const Findings findings = asked("divergent-branch", short_circuit("self.raised"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_NE(findings[0].summary.find("`self.raised`"), std::string::npos) << findings[0].summary;
+  EXPECT_TRUE(asked("mismatched-op", short_circuit("self.raised")).empty());
+  for (const Finding& finding : asked("divergent-branch", short_circuit("4 > 3"))) {
+    EXPECT_EQ(finding.summary.find("4 > 3"), std::string::npos) << finding.summary;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

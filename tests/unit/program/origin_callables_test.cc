@@ -85,6 +85,22 @@ run(Roles().first)
             kOfRank);
 }
 
+TEST(OriginOfCallables, FollowsWhatAComputedNameCanMean) {
+  const std::string who =
+      "class Who:\n    @staticmethod\n    def on_first(state):\n        return chief()\n"
+      "    @staticmethod\n    def on_all(state):\n        return True\n"
+      "    @staticmethod\n    def off_all(state):\n        return 3 > 2\n"
+      "class Draws:\n    def __init__(self, who):\n        self.who = getattr(Who, NAME)\n"
+      "    def turn(self, step, state):\n        return step % 9 == 0 and self.who(state)\n"
+      "    def draw(self, step, state):\n        f()  # HERE\n";
+  const auto with = [&who](const std::string& name) {
+    return std::string(who).replace(who.find("NAME"), 4, name);
+  };
+  EXPECT_EQ(source_of(with("who"), "self.turn(step, state)"), kOfRank);
+  EXPECT_EQ(source_of(with("f'on_{who}'"), "self.turn(step, state)"), kOfRank);
+  EXPECT_NE(source_of(with("f'off_{who}'"), "self.turn(step, state)"), kOfRank);
+}
+
 /// The rank's own line is the value, but whether it is None is whether reading it failed.
 TEST(OriginOfCallables, OfATestForNoneIsWhatDecidesWhichResultIsReturned) {
   const std::string helpers = R"(
