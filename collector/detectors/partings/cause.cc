@@ -128,8 +128,9 @@ bool is_mismatch_at_one_point(const Examination& examination, const Explanation&
 // the others gather, they are elsewhere.
 bool read_own_way(const Examination& examination, Explanation& explanation) {
   Explanation own = explanation;
-  if (!own.fork || own.parting.tie || !own.parting.odd.calls() || !read_data_branch(examination, own) ||
-      !own.branch->leads_to_ours || own.parting.odd.ranks != explanation.parting.odd.ranks) {
+  if (!own.fork || own.parting.tie || !own.parting.odd.calls() ||
+      !read_data_branch(examination, own) || !own.branch->leads_to_ours ||
+      own.parting.odd.ranks != explanation.parting.odd.ranks) {
     return false;
   }
   explanation = std::move(own);

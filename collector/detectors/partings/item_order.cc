@@ -178,12 +178,11 @@ std::optional<ItemOrder> order_between(const graph::Examination& examination, co
   const std::vector<LoopSeen> ours_in = loops_of(job, one);
   const std::vector<LoopSeen> theirs_in = loops_of(job, other);
   for (auto ours = ours_in.rbegin(); ours != ours_in.rend(); ++ours) {
-    const auto theirs = std::find_if(theirs_in.rbegin(), theirs_in.rend(), [&ours](const LoopSeen& loop) {
-      return loop.where == ours->where;
-    });
+    const auto theirs =
+        std::find_if(theirs_in.rbegin(), theirs_in.rend(),
+                     [&ours](const LoopSeen& loop) { return loop.where == ours->where; });
     if (theirs == theirs_in.rend() || !has_other_order(ours->over.items, theirs->over.items) ||
-        !chooses_there(job, one.path, *ours) ||
-        !chooses_there(job, other.path, *theirs)) {
+        !chooses_there(job, one.path, *ours) || !chooses_there(job, other.path, *theirs)) {
       continue;
     }
     const auto header = header_at(lines_of(job, ours->where.file), ours->where.line);
@@ -253,9 +252,9 @@ Finding finding_of_items(const graph::Examination& examination, const ItemOrder&
       {.ranks = others, .expression = order.over, .value = second, .reason = "in the loop"}};
   finding.locations.push_back(std::move(loop));
   for (const Side& side : order.sides) {
-    finding.locations.push_back(location(
-        side.site(), side.ranks,
-        fmt::format("{} here, in {}", ranks_do(side.ranks, "is", "are"), side.operation)));
+    finding.locations.push_back(
+        location(side.site(), side.ranks,
+                 fmt::format("{} here, in {}", ranks_do(side.ranks, "is", "are"), side.operation)));
     if (side.call != nullptr) {
       finding.evidence.push_back(
           {.rank = side.ranks.front(),

@@ -14,9 +14,9 @@
 namespace ddpdoctor::detectors {
 
 struct ItemOrder {
-  model::CallSite where;  // the loop's header
-  std::string over;       // the iterable, as written
-  std::string container;  // "dict", "list", "set": what the iterator goes over
+  model::CallSite where;      // the loop's header
+  std::string over;           // the iterable, as written
+  std::string container;      // "dict", "list", "set": what the iterator goes over
   std::vector<Side> sides{};  // two, which are in different calls
   /// The ranks in the loop with the items in their order, in Python's spelling; the lowest first.
   std::vector<std::pair<model::RankSet, std::vector<std::string>>> orders;

@@ -288,8 +288,8 @@ void add_hosts_ahead(const Examination& examination, const Side& side, Finding& 
   }
 }
 
-/// The finding without the positions of the ranks: details added by a cause are more useful than a
-/// repetition of the lines above.
+/// The finding without the positions of the ranks: details of a cause are more useful, and go
+/// first.
 Finding without_standings(const Examination& examination, const Explanation& explanation,
                           int extra_facts) {
   const Parting& parting = explanation.parting;

@@ -8,7 +8,7 @@
 
 namespace ddpdoctor::detectors {
 
-/// The side stands in a call that the user's code makes below a backward: a hook, a Function of its
+/// The side is in a call that the user's code makes below a backward: a hook, a Function of its
 /// own, a forward that is run again. Its gradients are not complete.
 bool calls_from_backward(const Side& side);
 

@@ -29,7 +29,7 @@ bool ends_alike(const model::JobModel& job, const Lines& lines, const Block& loo
          !origin.object;
 }
 
-/// The loop is over the user's generator, which yields only in loops that end alike.
+/// The loop is over the user's generator, which yields only in such loops.
 bool is_over_fixed_generator(const model::JobModel& job, const Lines& lines, const Block& loop) {
   const auto yields = program::yields_behind(lines, loop.line, job.sources);
   return !yields.empty() && std::all_of(yields.begin(), yields.end(), [&job](const auto& yield) {

@@ -18,7 +18,7 @@ namespace ddpdoctor::stacks {
 namespace {
 
 constexpr std::size_t kMostIteratorSlots = 12;  // loops and with blocks around one line
-constexpr std::uint64_t kMostNames = 32;        // more items are data
+constexpr std::uint64_t kMostListed = 32;       // more items are data
 constexpr std::size_t kLongestItem = 48;        // characters of one
 constexpr std::int64_t kMostLocalsOfLoop = 4096;
 constexpr std::int64_t kMostIterated = std::int64_t{1} << 48U;
@@ -107,10 +107,11 @@ Iteration IterationReader::read_range(RemoteAddress iterator) {
 }
 
 std::vector<std::string> IterationReader::names_in(RemoteAddress container) {
-  if (length_of(objects_, container).value_or(kMostNames + 1) > kMostNames) {
+  if (length_of(objects_, container).value_or(kMostListed + 1) > kMostListed) {
     return {};
   }
-  const auto all = items_of(objects_, container, kMostNames).value_or(std::vector<RemoteAddress>{});
+  const auto all =
+      items_of(objects_, container, kMostListed).value_or(std::vector<RemoteAddress>{});
   objects_.expect(all);
   std::vector<std::string> out;
   for (const RemoteAddress item : all) {

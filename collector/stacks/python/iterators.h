@@ -53,7 +53,7 @@ class IterationReader {
   Iteration read_shortest(RemoteAddress tuple, std::string_view kind, int depth);
   Iteration read_slice(RemoteAddress iterator, int depth);
   Iteration read_generator(RemoteAddress generator, int depth);
-  /// At most kMostNames strings and numbers in Python's spelling; empty if there is anything else.
+  /// At most kMostListed strings and numbers in Python's spelling; empty if there is anything else.
   std::vector<std::string> names_in(RemoteAddress container);
   Iteration read_enumerate(RemoteAddress iterator, int depth);
   /// In data_loader.cc.
