@@ -288,8 +288,7 @@ void add_hosts_ahead(const Examination& examination, const Side& side, Finding& 
   }
 }
 
-/// The finding without the positions of the ranks: details of a cause are more useful, and go
-/// first.
+/// Without the positions of the ranks: what a cause adds is more useful and comes first.
 Finding without_standings(const Examination& examination, const Explanation& explanation,
                           int extra_facts) {
   const Parting& parting = explanation.parting;
