@@ -37,14 +37,23 @@ TEST(OriginOfAnAttribute, IsAlsoTheLibraryThatDefinesIt) {
             name_of(Source::kUniform));
 }
 
-TEST(OriginOfAnItemOrNone, DecidesByTheTestInItsReturnWhetherItIsNone) {
-  const std::string newest =
-      "import pathlib\n\ndef newest(folder):\n    found = sorted(folder.glob('*.pt'))\n"
-      "    return found[-1] if ";
-  const std::string use = " else None\n\nlast = newest(pathlib.Path('x'))\na()  # HERE";
-  EXPECT_EQ(source_of(newest + "found" + use, "last is None"), name_of(Source::kFiles));
-  const std::string option = newest + "KEEP" + use;
-  EXPECT_EQ(source_of("KEEP = True\n" + option, "last is None"), name_of(Source::kUniform));
+/// Whether the newest file's name, or None by this test, is None.
+Origin of_newest(const std::string& test) {
+  const Sources sources{{"train.py", source("import pathlib\nKEEP = True\n\n"
+                                            "def newest(folder):\n"
+                                            "    found = sorted(folder.glob('*.pt'))\n"
+                                            "    return found[-1] if " +
+                                            test +
+                                            " else None\n\n"
+                                            "last = newest(pathlib.Path('x'))\na()  # HERE")}};
+  const SourceText& lines = sources.at("train.py");
+  return origin_of("last is None", {.text = &lines, .line = line_with(lines, "HERE")}, sources);
+}
+
+TEST(OriginOfAnItemOrNone, IsThatOfTheTestInItsReturn) {
+  EXPECT_EQ(of_newest("found").source, Source::kFiles);
+  EXPECT_FALSE(of_newest("found").like_an_option);
+  EXPECT_TRUE(of_newest("KEEP").like_an_option);
 }
 
 /// A test of the plan that is held for a batch's counts; `look` is how the plan is looked up.
