@@ -11,6 +11,9 @@
 #include "collector/detectors/evidence/told_differences.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/dispatch_words.h"
+#include "collector/detectors/partings/finalizer.h"
+#include "collector/detectors/partings/habits.h"
+#include "collector/detectors/partings/left_out_call.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/skipped_step.h"
@@ -261,7 +264,13 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
     return;
   }
   if (!explanation.branch) {
-    tell_calls(examination, explanation, finding);
+    if (one_is_in_a_finalizer(explanation.parting)) {
+      tell_finalizer(explanation, finding);
+    } else if (left_out_by_rhythm(examination, explanation.parting)) {
+      tell_left_out(examination, explanation, finding);
+    } else {
+      tell_calls(examination, explanation, finding);
+    }
     return;
   }
   if (explanation.branch->caches) {

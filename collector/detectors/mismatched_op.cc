@@ -16,13 +16,6 @@
 namespace ddpdoctor::detectors::mismatched_op {
 namespace {
 
-/// In __del__, which runs when the last reference is dropped.
-bool in_finalizer(const Path& path) {
-  return std::any_of(path.begin(), path.end(), [](const model::CallSite& site) {
-    return site.function.ends_with("__del__");
-  });
-}
-
 /// One call is as all ranks made it before, the other is the first of its kind.
 void tell_new_call(const graph::Examination& examination, const Explanation& explanation,
                    Finding& finding) {
@@ -78,12 +71,6 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   finding.summary = fmt::format("{} called {}, but {} called {}", said(parting.odd.ranks),
                                 odd_place(examination, explanation), said(parting.rest.ranks),
                                 waiting_call(examination, explanation));
-  if (in_finalizer(parting.odd.path) || in_finalizer(parting.rest.path)) {
-    finding.fix =
-        "Move the collective from __del__ to a close() that every rank calls: each rank runs "
-        "__del__ at a different moment.";
-    return;
-  }
   finding.fix = same_operation(examination, parting);
 }
 

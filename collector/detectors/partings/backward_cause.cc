@@ -3,6 +3,7 @@
 
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/gradient_sync.h"
+#include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/recomputation.h"
 #include "collector/detectors/partings/side_questions.h"
@@ -43,6 +44,7 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
   if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
       calls_from_backward(parting.odd) || !parting.odd.calls() ||
+      newcomer_by_rhythm(examination, parting) == Newcomer::kRest ||  // the odd one goes on as ever
       has_backward_to_come(examination.job, parting) ||
       may_hide_a_branch(examination.job, explanation.fork)) {
     return false;
@@ -80,6 +82,7 @@ bool read_recorded_unused(const Examination& examination, Explanation& explanati
   const auto lacks = [&](const Parting& one) {
     return in_backward(examination, one.rest) && !in_backward(examination, one.odd) &&
            !calls_from_backward(one.odd) && one.odd.calls() && !one.shifted &&
+           newcomer_by_rhythm(examination, one) != Newcomer::kRest &&
            lacks_gradients(examination.job, one);
   };
   if (lacks(turned)) {

@@ -10,6 +10,8 @@
 #include "collector/detectors/partings/call_ahead.h"
 #include "collector/detectors/partings/callback_count.h"
 #include "collector/detectors/partings/dispatch.h"
+#include "collector/detectors/partings/finalizer.h"
+#include "collector/detectors/partings/framework_place.h"
 #include "collector/detectors/partings/generation.h"
 #include "collector/detectors/partings/generator_loop.h"
 #include "collector/detectors/partings/gradient_hook.h"
@@ -229,8 +231,11 @@ bool read_lonely_forward(const Examination& examination, Explanation& explanatio
 
 // A tie, and the source shows nothing: the side that does something new is the odd one.
 void settle_by_habit(const Examination& examination, Explanation& explanation) {
-  const Newcomer odd =
+  Newcomer odd =
       explanation.parting.tie ? newcomer(examination, explanation.parting) : Newcomer::kNeither;
+  if (explanation.parting.tie && odd == Newcomer::kNeither) {
+    odd = newcomer_by_rhythm(examination, explanation.parting);
+  }
   if (odd == Newcomer::kRest) {
     explanation.turn();
   }
@@ -261,7 +266,8 @@ void read_source(const Examination& examination, Explanation& explanation) {
     return;
   }
   if (read_loose_rank_branch(examination, explanation) ||
-      read_lonely_forward(examination, explanation) || read_unused(examination, explanation)) {
+      read_lonely_forward(examination, explanation) || read_unused(examination, explanation) ||
+      read_finalizer(explanation)) {
     return;
   }
   const Disagreement about = explanation.parting.about;
@@ -272,6 +278,9 @@ void read_source(const Examination& examination, Explanation& explanation) {
                             : Cause::kMismatchedOp;
     if (explanation.cause == Cause::kMismatchedOp) {
       settle_by_habit(examination, explanation);
+      if (left_out_by_rhythm(examination, explanation.parting)) {
+        explanation.cause = Cause::kDivergent;
+      }
     }
   } else if (about == Disagreement::kShape || about == Disagreement::kDtype) {
     // Calls of one function are one call with different sizes; calls of two functions are two paths
@@ -351,6 +360,10 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     explanation.cause = Cause::kNone;
   }
   doubt_unknown_peers(examination, explanation);
+  if (explanation.cause == Cause::kMismatchedOp || explanation.cause == Cause::kMissing ||
+      (explanation.cause == Cause::kDivergent && !explanation.branch)) {
+    place_in_framework(explanation);
+  }
   return explanation;
 }
 

@@ -41,6 +41,11 @@ bool same_kind(const model::CollectiveCall& a, const model::CollectiveCall& b) {
   return same_content(a, b) && a.dtype == b.dtype;
 }
 
+/// Of one kind, and from the same lines.
+bool same_place(const model::CollectiveCall& a, const model::CollectiveCall& b) {
+  return same_kind(a, b) && same_path(graph::callers_of(a), graph::callers_of(b));
+}
+
 /// How often calls like the last `length` ones were followed by a call of either kind.
 std::array<std::size_t, 2> followers(const std::vector<Calls>& all, std::size_t length,
                                      const model::CollectiveCall& odd,
@@ -50,13 +55,47 @@ std::array<std::size_t, 2> followers(const std::vector<Calls>& all, std::size_t 
     for (std::size_t at = length; at < calls.size(); ++at) {
       bool alike = true;
       for (std::size_t i = 1; alike && i <= length; ++i) {
-        alike = same_kind(*calls[at - i], *calls[calls.size() - i]);
+        alike = same_place(*calls[at - i], *calls[calls.size() - i]);
       }
-      out[0] += alike && same_kind(*calls[at], odd) ? 1 : 0;
-      out[1] += alike && same_kind(*calls[at], rest) ? 1 : 0;
+      out[0] += alike && same_place(*calls[at], odd) ? 1 : 0;
+      out[1] += alike && same_place(*calls[at], rest) ? 1 : 0;
     }
   }
   return out;
+}
+
+/// The side that breaks the rhythm of the calls before: the longest stretch of last calls that came
+/// before at least `often` times was followed only by calls like those of the other side.
+Newcomer out_of_rhythm(const std::vector<Calls>& before, std::size_t often,
+                       const model::CollectiveCall& odd, const model::CollectiveCall& rest) {
+  for (std::size_t length = kLongestRhythm; length >= 1; --length) {
+    const auto followed = followers(before, length, odd, rest);
+    if (followed[0] + followed[1] >= often) {
+      return followed[0] == 0   ? Newcomer::kOdd
+             : followed[1] == 0 ? Newcomer::kRest
+                                : Newcomer::kNeither;
+    }
+  }
+  return Newcomer::kNeither;
+}
+
+/// The calls of all ranks before they diverged; empty if no records show the divergence itself.
+std::vector<Calls> calls_before(const graph::Examination& examination, const Parting& parting) {
+  constexpr std::ptrdiff_t kMostCompared = 4096;  // last calls of a rank
+  std::vector<Calls> before;
+  if (!parting.recorded || !parting.sequence || parting.shifted || parting.odd.call == nullptr ||
+      parting.rest.call == nullptr) {
+    return before;
+  }
+  for (const model::Rank rank : parting.odd.ranks.united(parting.rest.ranks)) {
+    const Calls& calls = examination.history.calls(parting.group, rank);
+    const auto end = std::find_if(calls.begin(), calls.end(), [&parting](const auto* call) {
+      return call->sequence >= *parting.sequence;
+    });
+    before.emplace_back(end - calls.begin() > kMostCompared ? end - kMostCompared : calls.begin(),
+                        end);
+  }
+  return before;
 }
 
 }  // namespace
@@ -109,16 +148,26 @@ Newcomer newcomer_in_one_line(const graph::Examination& examination,
   if (!usual(odd) || !usual(rest)) {
     return Newcomer::kNeither;  // one call with another type than ever
   }
-  // The longest stretch of last calls that was followed by only one of the two kinds.
-  for (std::size_t length = kLongestRhythm; length >= 1; --length) {
-    const auto followed = followers(before, length, odd, rest);
-    if (followed[0] + followed[1] >= kHabit) {
-      return followed[0] == 0   ? Newcomer::kOdd
-             : followed[1] == 0 ? Newcomer::kRest
-                                : Newcomer::kNeither;
-    }
+  return out_of_rhythm(before, kHabit, odd, rest);
+}
+
+Newcomer newcomer_by_rhythm(const graph::Examination& examination, const Parting& parting) {
+  const std::vector<Calls> before = calls_before(examination, parting);
+  return before.empty()
+             ? Newcomer::kNeither
+             : out_of_rhythm(before, kHabit * before.size(), *parting.odd.call, *parting.rest.call);
+}
+
+bool left_out_by_rhythm(const graph::Examination& examination, const Parting& parting) {
+  if (newcomer_by_rhythm(examination, parting) != Newcomer::kOdd) {
+    return false;
   }
-  return Newcomer::kNeither;
+  const std::vector<Calls> before = calls_before(examination, parting);
+  return std::any_of(before.begin(), before.end(), [&parting](const Calls& calls) {
+    return std::adjacent_find(calls.begin(), calls.end(), [&](const auto* one, const auto* next) {
+             return same_place(*one, *parting.rest.call) && same_place(*next, *parting.odd.call);
+           }) != calls.end();
+  });
 }
 
 const graph::Divergence* first_difference(const graph::Examination& examination,

@@ -24,6 +24,14 @@ Newcomer newcomer(const graph::Examination& examination, const Parting& parting)
 Newcomer newcomer_in_one_line(const graph::Examination& examination,
                               const model::CollectiveCall& odd, const model::CollectiveCall& rest);
 
+/// The side whose call never followed calls like the last ones, while calls like the other side's
+/// always did; kNeither if the last calls are new, too, or were followed by both.
+Newcomer newcomer_by_rhythm(const graph::Examination& examination, const Parting& parting);
+
+/// By the rhythm, the odd side left a call out: it is in the call that came after the other side's
+/// in earlier steps.
+bool left_out_by_rhythm(const graph::Examination& examination, const Parting& parting);
+
 /// Where the recorded calls of a group end to be the same ones: also at two types of one operation,
 /// if one of them is new at this place of its line. nullptr if they never do.
 const graph::Divergence* first_difference(const graph::Examination& examination,

@@ -13,11 +13,11 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/circumstances.h"
 #include "collector/detectors/partings/dispatch.h"
 #include "collector/detectors/partings/dispatch_words.h"
 #include "collector/detectors/partings/outcomes.h"
 #include "collector/detectors/partings/parting_words.h"
-#include "collector/detectors/partings/recomputation.h"
 #include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/paths/deciding_origin.h"
 #include "collector/model/questions.h"
@@ -302,7 +302,7 @@ Finding without_standings(const Examination& examination, const Explanation& exp
     add_recorded(examination, parting.rest, finding);
   }
   add_hosts_ahead(examination, parting.rest, finding);
-  add_repeated_forward(parting.odd, finding);
+  add_circumstances(explanation, finding);
   const bool told = explanation.branch && values_say(examination.job, explanation.branch->where,
                                                      parting) == ValuesSay::kDiffers;
   if (!told) {

@@ -159,15 +159,5 @@ TEST(MismatchedOp, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("mismatched-op", records_reversed(told().build()))));
 }
 
-TEST(MismatchedOp, TellsWhyACollectiveInAFinalizerIsNoGood) {
-  JobBuilder builder = job();
-  builder.ranks(3)
-      .stack(kAll, in("barrier", "py:Block.__del__@/srv/shared.py:9 | py:main@/srv/train.py:18"))
-      .stack(0, in("broadcast", "py:main@/srv/train.py:19"));
-  const Findings findings = asked("mismatched-op", builder.build());
-  ASSERT_EQ(findings.size(), 1U);
-  EXPECT_NE(findings[0].fix.find("close()"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace ddpdoctor::detectors
