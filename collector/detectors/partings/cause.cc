@@ -43,12 +43,19 @@ using graph::Disagreement;
 using graph::Examination;
 using graph::Standing;
 
-bool asks_for_turn(const Explanation& one) {
-  return one.parting.tie && one.branch && !one.branch->leads_to_ours;
+// Of two equal sides, the one that breaks the rhythm of the calls before is odd; without a rhythm,
+// the one that the condition led to its call.
+bool asks_for_turn(const Examination& examination, const Explanation& one) {
+  if (!one.parting.tie || !one.branch) {
+    return false;
+  }
+  const Newcomer by_rhythm = newcomer_by_rhythm(examination, one.parting);
+  return by_rhythm == Newcomer::kNeither ? !one.branch->leads_to_ours
+                                         : by_rhythm == Newcomer::kRest;
 }
 
 void take_branch(const Examination& examination, Explanation& explanation, bool of_rank) {
-  if (asks_for_turn(explanation)) {
+  if (asks_for_turn(examination, explanation)) {
     explanation.turn();
   }
   const bool forward =
@@ -105,7 +112,7 @@ bool read_data_branch(const Examination& examination, Explanation& explanation) 
   if (order.behind == Behind::kUnknown && may_lack_a_bucket(examination, explanation)) {
     explanation.otherwise = kOrUnused;
   }
-  if (asks_for_turn(explanation)) {
+  if (asks_for_turn(examination, explanation)) {
     explanation.turn();
   }
   explanation.cause = Cause::kDivergent;
@@ -176,7 +183,7 @@ bool read_flag(const Examination& examination, Explanation& explanation) {
     const Order order = order_of(examination, explanation.parting, *explanation.fork);
     explanation.branch = any_branch(examination.job, *explanation.fork, ours_behind(order));
   }
-  if (explanation.branch && asks_for_turn(explanation)) {
+  if (explanation.branch && asks_for_turn(examination, explanation)) {
     explanation.turn();
   }
   if (explanation.branch && !explains(*explanation.branch, explanation.parting)) {

@@ -26,7 +26,7 @@ def main():
     for step in range(100000):
         results = {"n": step} if healthy or step < 3 or own[step] % 2 == 0 else {}
         share(rank, results, step)
-        dist.broadcast_object_list([step], 0)
+        dist.broadcast_object_list([step], 0)  # CULPRIT
         time.sleep(0.02)
 
 
