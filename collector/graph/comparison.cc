@@ -62,10 +62,40 @@ bool differ_in(Disagreement about, const model::CollectiveCall& a, const model::
 
 namespace {
 
-template <typename Differ>
-std::vector<DivergentCall> sides_by(const Calls& calls, const Differ& differ_here) {
+/// The call tells the value that is compared.
+bool tells(Disagreement about, const model::CollectiveCall& call) {
+  switch (about) {
+    case Disagreement::kOperation:
+      return !call.operation.empty();
+    case Disagreement::kShape:
+      return call.shape || call.count;
+    case Disagreement::kDtype:
+      return !call.dtype.empty();
+    case Disagreement::kReduceOp:
+      return !call.reduce_op.empty();
+    case Disagreement::kRoot:
+      return call.root.has_value();
+    case Disagreement::kSplits:
+      return call.splits.has_value();
+    case Disagreement::kCallSite:
+      return call.call_site.known();
+    case Disagreement::kMissing:
+      return true;
+  }
+  return true;
+}
+
+/// Calls that do not tell the value are on the largest side: they contradict no other.
+template <typename Differ, typename Tells>
+std::vector<DivergentCall> sides_by(const Calls& calls, const Differ& differ_here,
+                                    const Tells& tells_it) {
   std::vector<DivergentCall> sides;
+  const bool any_tells =
+      std::any_of(calls.begin(), calls.end(), [&](const auto* call) { return tells_it(*call); });
   for (const model::CollectiveCall* call : calls) {
+    if (any_tells && !tells_it(*call)) {
+      continue;
+    }
     const auto side = std::find_if(sides.begin(), sides.end(), [&](const DivergentCall& one) {
       return !differ_here(*one.call, *call);
     });
@@ -78,15 +108,20 @@ std::vector<DivergentCall> sides_by(const Calls& calls, const Differ& differ_her
   std::stable_sort(sides.begin(), sides.end(), [](const DivergentCall& a, const DivergentCall& b) {
     return a.ranks.size() > b.ranks.size();
   });
+  for (const model::CollectiveCall* call : calls) {
+    if (any_tells && !tells_it(*call)) {
+      sides.front().ranks.insert(call->rank);
+    }
+  }
   return sides;
 }
 
 }  // namespace
 
 std::vector<DivergentCall> sort_into_sides(const Calls& calls, Disagreement about) {
-  return sides_by(calls, [about](const model::CollectiveCall& a, const model::CollectiveCall& b) {
-    return differ_in(about, a, b);
-  });
+  return sides_by(
+      calls, [about](const auto& a, const auto& b) { return differ_in(about, a, b); },
+      [about](const auto& call) { return tells(about, call); });
 }
 
 bool same_callers(const model::CollectiveCall& a, const model::CollectiveCall& b) {
@@ -96,14 +131,16 @@ bool same_callers(const model::CollectiveCall& a, const model::CollectiveCall& b
 }
 
 std::vector<DivergentCall> sort_by_callers(const Calls& calls) {
-  return sides_by(calls, [](const model::CollectiveCall& a, const model::CollectiveCall& b) {
-    return !same_callers(a, b);
-  });
+  return sides_by(
+      calls, [](const auto& a, const auto& b) { return !same_callers(a, b); },
+      [](const auto& call) { return call.callers.size() >= 2; });
 }
 
 bool any_differs(const Calls& calls, Disagreement about) {
-  return std::any_of(calls.begin(), calls.end(), [&](const model::CollectiveCall* call) {
-    return differ_in(about, *calls.front(), *call);
+  const auto first = std::find_if(calls.begin(), calls.end(),
+                                  [about](const auto* call) { return tells(about, *call); });
+  return std::any_of(first, calls.end(), [&](const model::CollectiveCall* call) {
+    return differ_in(about, **first, *call);
   });
 }
 

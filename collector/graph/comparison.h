@@ -14,7 +14,7 @@ namespace ddpdoctor::graph {
 /// True if the value is known on both sides and differs.
 bool differ_in(Disagreement about, const model::CollectiveCall& a, const model::CollectiveCall& b);
 
-/// True if any call differs from the first.
+/// True if any call differs from the first that tells the value.
 bool any_differs(const Calls& calls, Disagreement about);
 
 /// Groups equal calls; the largest side first.

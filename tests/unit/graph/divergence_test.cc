@@ -31,6 +31,25 @@ TEST(Divergence, IsTheLowestSequenceWithAnotherOperation) {
   EXPECT_EQ(divergence->calls[1].ranks, (model::RankSet{2}));
 }
 
+TEST(Divergence, PutsACallOfUnknownKindOnNoSideOfAFew) {
+  for (const model::Rank unknown : {0, 1}) {
+    const model::Rank odd = 1 - unknown;
+    model::JobModel told =
+        job().ranks(4).history(kAll, 1, 9).barrier(odd, 10).all_reduce({unknown, 2, 3}, 10).build();
+    for (model::CollectiveCall& call : told.collectives) {
+      if (call.sequence == 10 && call.rank == unknown) {
+        call.operation.clear();
+      }
+    }
+    const Examination examination = examine(told);
+    const auto& divergence = examination.groups.at(0).first_divergence;
+    ASSERT_TRUE(divergence.has_value());
+    EXPECT_EQ(divergence->about, Disagreement::kOperation);
+    EXPECT_EQ(divergence->calls[0].ranks, (model::RankSet{unknown, 2, 3}));
+    EXPECT_EQ(divergence->calls[1].ranks, (model::RankSet{odd}));
+  }
+}
+
 TEST(Divergence, NamesRanksThatNeverCame) {
   const model::JobModel told = job().ranks(3).history(kAll, 1, 4).all_reduce({0, 2}, 5).build();
   const Examination examination = examine(told);
