@@ -133,19 +133,18 @@ Finding finding_of(const graph::Examination& examination, const FullRpcPool& poo
                    Confidence still) {
   const std::size_t count = pool.handlers.size();
   Suspect suspect = suspect_in(examination, *pool.process, pool.handlers.front());
+  const std::string threads = fmt::format(
+      "{} of {}", count == 1 ? "the only RPC thread" : fmt::format("all {} RPC threads", count),
+      who({suspect}));
   suspect.confidence = still == Confidence::kPossible ? still : Confidence::kLikely;
   suspect.note = "a handler waits here for another request";
-  suspect.evidence = fmt::format(
-      "{} of {} in a handler, and none is free; {} wait for an answer",
-      count == 1 ? std::string("the only RPC thread") : fmt::format("all {} RPC threads", count),
-      who({suspect}) + (count == 1 ? " is" : " are"), said(pool.callers));
+  suspect.evidence = fmt::format("{} {} in a handler, and none is free; {} wait for an answer",
+                                 threads, count == 1 ? "is" : "are", said(pool.callers));
   Finding finding = accuse(examination, kKind, {suspect});
   finding.waiting = pool.callers.united(finding.waiting).minus(finding.culprits);
   finding.summary = fmt::format(
-      "{} of {} in a handler ({}) for a request that no thread is left to run; {} wait for an "
-      "answer",
-      count == 1 ? std::string("the only RPC thread") : fmt::format("all {} RPC threads", count),
-      who({suspect}) + (count == 1 ? " waits" : " wait"), place(suspect.place), said(pool.callers));
+      "{} {} in a handler ({}) for a request that no thread is left to run; {} wait for an answer",
+      threads, count == 1 ? "waits" : "wait", place(suspect.place), said(pool.callers));
   finding.fix = fmt::format(
       "Pass num_worker_threads={} or more in TensorPipeRpcBackendOptions, one for each request "
       "that "

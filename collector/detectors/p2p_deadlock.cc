@@ -16,7 +16,6 @@
 #include "collector/detectors/partings/cause.h"
 #include "collector/detectors/partings/left_exchange.h"
 #include "collector/detectors/partings/left_out_message.h"
-#include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/posted_messages.h"
@@ -284,12 +283,9 @@ model::RankSet all_in_one_direction(const graph::Examination& examination) {
 
 // A rank waits in a collective that another has gone past: those who wait for its messages, or for
 // those of the other, do so because of that.
-bool went_past_a_collective(const graph::Examination& examination) {
+bool any_has_gone_past(const graph::Examination& examination) {
   const std::vector<Explanation>& all = explanations(examination);
-  return std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
-    return one.parting.odd.activity() == Activity::kPointToPoint && one.parting.rest.calls() &&
-           one.fork && order_of(examination, one.parting, *one.fork).behind == Behind::kRest;
-  });
+  return std::any_of(all.begin(), all.end(), [](const auto& one) { return one.gone_past; });
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -311,7 +307,7 @@ Findings detect(const graph::Examination& examination) {
   if (const auto all = all_in_one_direction(examination); findings.empty() && !all.empty()) {
     findings.push_back(circle_finding(examination, all));
   }
-  if (findings.empty() && went_past_a_collective(examination)) {
+  if (findings.empty() && any_has_gone_past(examination)) {
     return {};
   }
   if (findings.empty()) {

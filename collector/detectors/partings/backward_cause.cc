@@ -44,9 +44,9 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
   if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
       calls_from_backward(parting.odd) || !parting.odd.calls() ||
-      newcomer_by_rhythm(examination, parting) == Newcomer::kRest ||  // the odd one goes on as ever
       has_backward_to_come(examination.job, parting) ||
-      may_hide_a_branch(examination.job, explanation.fork)) {
+      may_hide_a_branch(examination.job, explanation.fork) ||
+      newcomer_by_rhythm(examination, parting) == Newcomer::kRest) {  // the odd side is in rhythm
     return false;
   }
   const Order order =
@@ -82,8 +82,8 @@ bool read_recorded_unused(const Examination& examination, Explanation& explanati
   const auto lacks = [&](const Parting& one) {
     return in_backward(examination, one.rest) && !in_backward(examination, one.odd) &&
            !calls_from_backward(one.odd) && one.odd.calls() && !one.shifted &&
-           newcomer_by_rhythm(examination, one) != Newcomer::kRest &&
-           lacks_gradients(examination.job, one);
+           lacks_gradients(examination.job, one) &&
+           newcomer_by_rhythm(examination, one) != Newcomer::kRest;
   };
   if (lacks(turned)) {
     explanation.turn();

@@ -14,6 +14,7 @@
 #include "collector/detectors/partings/framework_place.h"
 #include "collector/detectors/partings/generation.h"
 #include "collector/detectors/partings/generator_loop.h"
+#include "collector/detectors/partings/gone_past.h"
 #include "collector/detectors/partings/gradient_hook.h"
 #include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/hidden_loop.h"
@@ -319,16 +320,6 @@ void blame_the_few(Explanation& explanation) {
   }
 }
 
-// The odd ranks exchange messages of a later iteration, or further on in the same one: whatever
-// they wait for there, they have left out the call in which the rest is.
-bool went_past(const Examination& examination, const Parting& parting) {
-  if (parting.odd.activity() != Activity::kPointToPoint || parting.rest.ranks.empty()) {
-    return false;
-  }
-  const auto fork = fork_between(examination, parting);
-  return fork && order_of(examination, parting, *fork).behind == Behind::kRest;
-}
-
 Explanation explain(const Examination& examination, const Parting& parting) {
   Explanation explanation{.cause = Cause::kMissing, .parting = parting};
   const bool slow = is_slow(examination, parting);
@@ -353,9 +344,8 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   blame_the_few(explanation);
   explanation.fork = fork_between(examination, explanation.parting);
   read_source(examination, explanation);
-  if (blocked && explanation.cause == Cause::kMissing && explanation.fork) {  // it went past
-    explanation.branch = skipped_by_one_ahead(examination.job, *explanation.fork);
-    explanation.cause = explanation.branch ? Cause::kDivergent : explanation.cause;
+  if (blocked) {
+    read_gone_past(examination, explanation);
   }
   if (explanation.cause == Cause::kExtra && !parting.extra &&
       is_call_of_all(examination, explanation)) {

@@ -43,6 +43,7 @@ struct Explanation {
   std::optional<Callback> callback{};  // a function that a library called more often on one side
   std::shared_ptr<const Dispatch> dispatch{};  // the branch chose which function a call reached
   std::string_view otherwise{};                // another possible cause, if no counts decide
+  bool gone_past = false;       // the odd side exchanges messages further on, and left the call out
   model::CallSite user_line{};  // known if the sides are placed in a framework that it called
 
   /// Exchanges odd and rest and everything said about them.

@@ -10,13 +10,17 @@
 #include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
+namespace {
 
+/// The user's `__del__` below which the side makes its call; nullptr if there is none.
 const model::CallSite* finalizer_of(const Side& side) {
   const auto found = std::find_if(
       side.path.begin(), side.path.end(),
       [](const model::CallSite& site) { return program::last_name(site.function) == "__del__"; });
   return side.calls() && found != side.path.end() ? &*found : nullptr;
 }
+
+}  // namespace
 
 bool one_is_in_a_finalizer(const Parting& parting) {
   return (finalizer_of(parting.odd) == nullptr) != (finalizer_of(parting.rest) == nullptr);

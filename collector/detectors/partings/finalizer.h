@@ -9,10 +9,7 @@
 
 namespace ddpdoctor::detectors {
 
-/// The user's `__del__` below which the side makes its call; nullptr if there is none.
-const model::CallSite* finalizer_of(const Side& side);
-
-/// One side is in a finalizer, the other is not.
+/// One side makes its call below a `__del__` of the user's, the other does not.
 bool one_is_in_a_finalizer(const Parting& parting);
 
 /// Sets the cause if that is so.

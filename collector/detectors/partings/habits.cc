@@ -79,7 +79,8 @@ Newcomer out_of_rhythm(const std::vector<Calls>& before, std::size_t often,
   return Newcomer::kNeither;
 }
 
-/// The calls of all ranks before they diverged; empty if no records show the divergence itself.
+/// The calls before the divergence, which all ranks of a side share: of one rank each. Empty if no
+/// records show the divergence itself.
 std::vector<Calls> calls_before(const graph::Examination& examination, const Parting& parting) {
   constexpr std::ptrdiff_t kMostCompared = 4096;  // last calls of a rank
   std::vector<Calls> before;
@@ -87,7 +88,7 @@ std::vector<Calls> calls_before(const graph::Examination& examination, const Par
       parting.rest.call == nullptr) {
     return before;
   }
-  for (const model::Rank rank : parting.odd.ranks.united(parting.rest.ranks)) {
+  for (const model::Rank rank : {parting.odd.ranks.front(), parting.rest.ranks.front()}) {
     const Calls& calls = examination.history.calls(parting.group, rank);
     const auto end = std::find_if(calls.begin(), calls.end(), [&parting](const auto* call) {
       return call->sequence >= *parting.sequence;

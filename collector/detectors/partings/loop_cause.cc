@@ -45,8 +45,8 @@ bool read_choice_of_sync(const Examination& examination, Explanation& explanatio
   return true;
 }
 
-/// The user's generator ended before the data that it goes over, by a test of the rank's data that
-/// nobody saw: running out of data would look the same.
+/// The user's generator ended before the data that it goes over, by a test of the rank's own data
+/// whose value was not read. A rank that ran out of data would be at the same line.
 bool may_have_run_out(const Examination& examination, const Explanation& explanation) {
   const Branch& exit = *explanation.branch;
   return !same_function(exit.where, explanation.loop->where) &&

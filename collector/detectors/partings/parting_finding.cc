@@ -8,16 +8,17 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
-#include "collector/detectors/evidence/ahead_of_device.h"
 #include "collector/detectors/evidence/gloo_words.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
-#include "collector/detectors/partings/circumstances.h"
 #include "collector/detectors/partings/dispatch.h"
 #include "collector/detectors/partings/dispatch_words.h"
+#include "collector/detectors/partings/framework_place.h"
 #include "collector/detectors/partings/outcomes.h"
+#include "collector/detectors/partings/parting_calls.h"
 #include "collector/detectors/partings/parting_words.h"
+#include "collector/detectors/partings/recomputation.h"
 #include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/paths/deciding_origin.h"
 #include "collector/model/questions.h"
@@ -231,64 +232,8 @@ void add_locations(const Examination& examination, const Explanation& explanatio
   }
 }
 
-/// "call #9 of default_pg is all_gather on rank 0 and all_reduce on ranks 1-3 (recorded calls)".
-bool add_disagreement(const Examination& examination, const Parting& parting, Finding& finding) {
-  const model::CollectiveCall* odd = parting.odd.call;
-  const model::CollectiveCall* rest = parting.rest.call;
-  if (odd == nullptr || rest == nullptr || odd->sequence != rest->sequence ||
-      odd->group != rest->group) {
-    return false;
-  }
-  if (odd->operation == rest->operation) {
-    if (!odd->call_site.known() || !rest->call_site.known() ||
-        line_of(odd->call_site) == line_of(rest->call_site)) {
-      return false;
-    }
-    finding.evidence.push_back(
-        {.rank = std::nullopt,
-         .text = fmt::format("{} was called at {} on {} and at {} on {} (recorded calls)",
-                             call_name(examination.job, *odd), line_of(odd->call_site),
-                             said(parting.odd.ranks), line_of(rest->call_site),
-                             said(parting.rest.ranks))});
-    return true;
-  }
-  finding.evidence.push_back(
-      {.rank = std::nullopt,
-       .text = fmt::format("call #{} of {} is {} on {} and {} on {} (recorded calls)",
-                           odd->sequence, group_name(examination.job, odd->group), odd->operation,
-                           said(parting.odd.ranks), rest->operation, said(parting.rest.ranks))});
-  return true;
-}
-
-void add_recorded(const Examination& examination, const Side& side, Finding& finding) {
-  if (side.call == nullptr) {
-    return;
-  }
-  const model::CallSite& site = side.call->call_site;
-  const bool listed = std::any_of(
-      finding.locations.begin(), finding.locations.end(),
-      [&site](const Location& one) { return one.file == site.file && one.line == site.line; });
-  finding.evidence.push_back({.rank = side.ranks.front(),
-                              .text = fmt::format("{} called {}{} (recorded {})", said(side.ranks),
-                                                  call_name(examination.job, *side.call),
-                                                  listed ? std::string() : placed(site),
-                                                  side.ranks.size() == 1 ? "call" : "calls")});
-}
-
-/// Records show in which call a device is stuck; its host may be some lines further.
-void add_hosts_ahead(const Examination& examination, const Side& side, Finding& finding) {
-  const graph::Standing* standing = side.call == nullptr ? nullptr : side.standing;
-  const std::string text =
-      standing == nullptr ? std::string() : ahead_of_device(examination, *standing);
-  if (!text.empty()) {
-    finding.evidence.push_back(
-        {.rank = standing->rank,
-         .text = fmt::format("the GPU of rank {} is waiting in {} #{}{}", standing->rank,
-                             standing->call->operation, *standing->call->sequence, text)});
-  }
-}
-
-/// Without the positions of the ranks: what a cause adds is more useful and comes first.
+/// The finding without the positions of the ranks: details added by a cause are more useful than a
+/// repetition of the lines above.
 Finding without_standings(const Examination& examination, const Explanation& explanation,
                           int extra_facts) {
   const Parting& parting = explanation.parting;
@@ -297,12 +242,9 @@ Finding without_standings(const Examination& examination, const Explanation& exp
   finding.waiting = waiting_ranks(examination).united(parting.rest.ranks).minus(finding.culprits);
   finding.confidence = confidence(examination, parting, extra_facts);
   add_locations(examination, explanation, finding);
-  if (!add_disagreement(examination, parting, finding)) {
-    add_recorded(examination, parting.odd, finding);
-    add_recorded(examination, parting.rest, finding);
-  }
-  add_hosts_ahead(examination, parting.rest, finding);
-  add_circumstances(explanation, finding);
+  add_user_line(explanation, finding);
+  add_calls(examination, parting, finding);
+  add_repeated_forward(parting.odd, finding);
   const bool told = explanation.branch && values_say(examination.job, explanation.branch->where,
                                                      parting) == ValuesSay::kDiffers;
   if (!told) {

@@ -13,6 +13,8 @@ namespace {
 using model::Process;
 using model::Thread;
 
+constexpr std::size_t kMaxItems = 32;  // of a loop over names; more are data
+
 /// A process with more ranks than a host has GPUs is not plausible.
 constexpr std::size_t kMaxRanksOfProcess = 64;
 
@@ -78,6 +80,9 @@ model::Iteration read_loop(const Cursor& in) {
   out.index = index.whole(0, kMaxNumber);
   const Cursor items = in["items"];
   out.items = items.present() ? items.texts() : std::vector<std::string>();
+  if (out.items.size() > kMaxItems) {
+    out.items.clear();
+  }
   return out;
 }
 
