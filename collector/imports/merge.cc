@@ -69,6 +69,7 @@ void merge(model::JobModel& whole, model::JobModel part) {
   append(whole.facts, std::move(part.facts));
   append(whole.logs, std::move(part.logs));
   merge_sources(whole.sources, std::move(part.sources));
+  merge_sources(whole.framework_sources, std::move(part.framework_sources));
   whole.coverage.unobserved_ranks =
       whole.coverage.unobserved_ranks.united(part.coverage.unobserved_ranks);
   merge_coverage(whole.coverage, std::move(part.coverage));

@@ -195,6 +195,7 @@ void join_looks(JobModel& whole, JobModel part) {
   }
   merge_hosts(whole.hosts, std::move(part.hosts));
   merge_sources(whole.sources, std::move(part.sources));
+  merge_sources(whole.framework_sources, std::move(part.framework_sources));
   if (!again) {
     whole.coverage.observed.emplace_back("an earlier snapshot of the same processes");
   }

@@ -11,6 +11,7 @@
 #include "collector/detectors/partings/callback_count.h"
 #include "collector/detectors/partings/dispatch.h"
 #include "collector/detectors/partings/finalizer.h"
+#include "collector/detectors/partings/framework_choice.h"
 #include "collector/detectors/partings/framework_place.h"
 #include "collector/detectors/partings/generation.h"
 #include "collector/detectors/partings/generator_loop.h"
@@ -33,6 +34,7 @@
 #include "collector/detectors/partings/swallowed.h"
 #include "collector/detectors/partings/trainer_loop.h"
 #include "collector/detectors/partings/two_groups.h"
+#include "collector/detectors/paths/call_runs.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/dependence.h"
 
@@ -229,7 +231,8 @@ bool read_lonely_forward(const Examination& examination, Explanation& explanatio
   }
   const bool others_train =
       in_backward(examination, parting.rest) && !is_without_gradients(examination.job, parting.odd);
-  if (!in_forward(parting.odd) || in_forward(parting.rest) || !parting.rest.calls() ||
+  const bool one_line = same_path(parting.odd.path, parting.rest.path);  // no choice of the user's
+  if (one_line || !in_forward(parting.odd) || in_forward(parting.rest) || !parting.rest.calls() ||
       others_train || parting.odd.ranks.size() > parting.rest.ranks.size()) {
     return false;
   }
@@ -273,7 +276,8 @@ void read_source(const Examination& examination, Explanation& explanation) {
        read_skipped_step(examination, explanation))) {
     return;
   }
-  if (read_loose_rank_branch(examination, explanation) ||
+  if (read_framework_choice(examination, explanation, Decided::kOwn) ||
+      read_loose_rank_branch(examination, explanation) ||
       read_lonely_forward(examination, explanation) || read_unused(examination, explanation) ||
       read_finalizer(explanation)) {
     return;
@@ -357,8 +361,10 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     explanation.cause = Cause::kNone;
   }
   doubt_unknown_peers(examination, explanation);
-  if (explanation.cause == Cause::kMismatchedOp || explanation.cause == Cause::kMissing ||
-      (explanation.cause == Cause::kDivergent && !explanation.branch)) {
+  const bool unexplained = explanation.cause == Cause::kMismatchedOp ||
+                           explanation.cause == Cause::kMissing ||
+                           (explanation.cause == Cause::kDivergent && !explanation.branch);
+  if (unexplained && !read_framework_choice(examination, explanation, Decided::kMaybe)) {
     place_in_framework(explanation);
   }
   return explanation;

@@ -184,8 +184,7 @@ void read_facts(const Cursor& in, JobModel& out) {
 }
 
 /// {"57": "text"}, or a whole file as one string.
-void read_source(const std::string& file, const Cursor& in, JobModel& out) {
-  auto& lines = out.sources[file];
+void read_source(const Cursor& in, program::SourceText& lines) {
   if (in.is(PlainValue::Kind::kText)) {
     int number = 0;
     for (const std::string_view line : base::split(in.value().as_text(), '\n')) {
@@ -280,8 +279,13 @@ base::Result<JobModel> read_capture(std::string_view json_text, const std::strin
   const Cursor facts = root["facts"];
   read_facts(facts, job);
   const Cursor sources = root["sources"];
-  sources.each_field(
-      [&job](const std::string& file, const Cursor& lines) { read_source(file, lines, job); });
+  sources.each_field([&job](const std::string& file, const Cursor& lines) {
+    read_source(lines, job.sources[file]);
+  });
+  const Cursor of_frameworks = root["framework_sources"];
+  of_frameworks.each_field([&job](const std::string& file, const Cursor& lines) {
+    read_source(lines, job.framework_sources[file]);
+  });
   const Cursor logs = root["logs"];
   read_logs(logs, job);
   const Cursor coverage = root["coverage"];

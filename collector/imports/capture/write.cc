@@ -146,9 +146,9 @@ ordered_json write_fact(const model::Fact& fact) {
   return out;
 }
 
-ordered_json write_sources(const model::JobModel& job) {
+ordered_json write_sources(const std::map<std::string, program::SourceText>& sources) {
   ordered_json out = ordered_json::object();
-  for (const auto& [file, lines] : job.sources) {
+  for (const auto& [file, lines] : sources) {
     ordered_json entry = ordered_json::object();
     auto& fields = entry.get_ref<ordered_json::object_t&>();
     // Avoids the object's own insert, which searches for the key first.
@@ -200,7 +200,10 @@ std::string write_capture(const model::JobModel& job) {
   for (const model::Fact& fact : job.facts) {
     out["facts"].push_back(write_fact(fact));
   }
-  out["sources"] = write_sources(job);
+  if (!job.framework_sources.empty()) {
+    out["framework_sources"] = write_sources(job.framework_sources);
+  }
+  out["sources"] = write_sources(job.sources);
   out["logs"] = write_logs(job);
   // Names of files and functions may contain any bytes: invalid UTF-8 is replaced.
   return out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";

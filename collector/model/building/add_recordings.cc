@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "collector/model/call_frames.h"
 #include "collector/model/building/add_recordings.h"
 
 #include <algorithm>
@@ -180,6 +181,22 @@ void add_groups(JobModel& job, const std::map<std::string, Membership>& groups) 
   }
 }
 
+/// Adds the frames of the newest two calls in each group, if a framework made them.
+void add_newest_frames(JobModel& job, const Recording& recording) {
+  constexpr std::size_t kNewest = 2;
+  const auto by_framework = [](const sources::RecordedCall& call) {
+    return std::any_of(call.stack.begin(), call.stack.end(),
+                       [](const auto& frame) { return is_framework_file(frame.file); });
+  };
+  std::map<std::size_t, std::size_t> added;
+  for (auto call = recording.calls.rbegin(); call != recording.calls.rend(); ++call) {
+    if (!call->point_to_point && ++added[call->group] <= kNewest && by_framework(*call)) {
+      job.facts.push_back(
+          frames_fact(*recording.rank, group_id(recording, call->group), *call));
+    }
+  }
+}
+
 void add_calls(JobModel& job, const std::vector<Recording>& recordings,
                const std::map<std::string, Membership>& groups) {
   RankSet recorded;
@@ -198,6 +215,7 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
     if (!recording.rank || recording.forked) {
       continue;
     }
+    add_newest_frames(job, recording);
     const std::vector<bool> hidden = queued_behind_others(recording);
     for (std::size_t i = 0; i < recording.calls.size(); ++i) {
       const sources::RecordedCall& call = recording.calls[i];

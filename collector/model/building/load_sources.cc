@@ -33,6 +33,8 @@ namespace {
 constexpr std::size_t kMaxFiles = 200;
 constexpr std::int64_t kMaxBytes = 2 << 20;
 constexpr std::size_t kMaxImported = 64;  // files that no frame names
+constexpr std::size_t kMaxFrameworkFiles = 24;
+constexpr std::size_t kMaxFrameworkBytes = 3 << 19;  // of all of them
 
 /// The process that named a file, and the lines it named.
 struct Wanted {
@@ -108,6 +110,27 @@ Files wanted_files(const JobModel& job) {
     }
     if (call.call_site.known()) {
       want(files, call.call_site.file, call.call_site.line, rank_process(job, call.rank));
+    }
+  }
+  return files;
+}
+
+/// The files of frameworks between the user's code and the calls that the ranks are in.
+Files framework_files(const JobModel& job) {
+  Files files;
+  for (const Observation& observation : job.observations) {
+    for (const Process& process : observation.processes) {
+      for (const Thread& thread : process.threads) {
+        for (const Frame& frame : thread.frames) {
+          const bool of_framework = process.role == Role::kRank &&
+                                    frame.language == Language::kPython &&
+                                    frame.file.ends_with(".py") && is_framework_file(frame.file);
+          if (of_framework &&
+              (files.contains(frame.file) || files.size() < kMaxFrameworkFiles)) {
+            files[frame.file].process = &process;
+          }
+        }
+      }
     }
   }
   return files;
@@ -229,6 +252,20 @@ void load_imported(JobModel& job, const Files& named, const program::KnownTexts&
   }
 }
 
+void load_frameworks(JobModel& job, const program::KnownTexts& parsed) {
+  std::size_t bytes = 0;
+  for (const auto& [file, wanted] : framework_files(job)) {
+    if (job.sources.contains(file)) {
+      continue;
+    }
+    const auto text = read_as_seen(file, wanted.process);
+    if (text && bytes + text->content.size() <= kMaxFrameworkBytes) {
+      bytes += text->content.size();
+      job.framework_sources[file] = program::text_of(file, lines_of(text->content), parsed);
+    }
+  }
+}
+
 }  // namespace
 
 void load_local_sources(JobModel& job) {
@@ -273,6 +310,7 @@ void load_sources(JobModel& job, const program::KnownTexts& parsed) {
   }
   mark_languages(job);
   load_imported(job, files, parsed);
+  load_frameworks(job, parsed);
   mark_backends(job);
 }
 

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/framework_choice.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "collector/detectors/partings/framework_place.h"
+#include "collector/detectors/paths/call_runs.h"
+#include "collector/detectors/paths/deciding_origin.h"
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/graph/history.h"
+#include "collector/model/call_frames.h"
+#include "collector/model/questions.h"
+#include "collector/program/origin/definitions.h"
+#include "collector/program/questions/deciding.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Examination;
+using program::Block;
+
+/// The sources of the user and of the frameworks together, in which a value is followed from one to
+/// the other.
+struct AllSources {
+  model::JobModel job;  // nothing but sources
+};
+
+const model::JobModel& with_frameworks(const Examination& examination) {
+  return examination.memo
+      .once<AllSources>([&examination] {
+        AllSources all;
+        all.job.sources = examination.job.sources;
+        all.job.sources.insert(examination.job.framework_sources.begin(),
+                               examination.job.framework_sources.end());
+        return all;
+      })
+      .job;
+}
+
+/// The frames of the user and of frameworks, innermost first.
+Path whole_path(const Side& side) {
+  Path out;
+  if (side.standing == nullptr || side.standing->thread == nullptr) {
+    return out;
+  }
+  for (const model::Frame& frame : side.standing->thread->frames) {
+    if (frame.language == model::Language::kPython &&
+        (model::is_user_file(frame.file) || model::is_framework_file(frame.file))) {
+      out.push_back(model::call_site(frame));
+    }
+  }
+  return out;
+}
+
+/// A condition of a framework that led one side to its call, and the user's line behind it.
+struct Choice {
+  bool ours = true;
+  Test test;
+  program::Origin origin;
+  std::optional<program::OriginStep> users;
+  bool narrowed = false;  // it comes after a call that all ranks made
+
+  [[nodiscard]] bool is_own() const {
+    return program::is_own(origin.source) && !origin.like_an_option;
+  }
+};
+
+/// The user's line that the framework's value comes from first; nullopt if there is none.
+std::optional<program::OriginStep> users_step(const program::Origin& origin) {
+  const auto found = std::find_if(
+      origin.chain.begin(), origin.chain.end(),
+      [](const program::OriginStep& step) { return model::is_user_file(step.file); });
+  return found == origin.chain.end() ? std::nullopt : std::optional(*found);
+}
+
+void add_choice_of(Test test, program::Origin origin, bool ours, std::vector<Choice>& out) {
+  if (dependence_of(origin) != program::Dependence::kNone) {
+    auto users = users_step(origin);
+    out.push_back({.ours = ours,
+                   .test = std::move(test),
+                   .origin = std::move(origin),
+                   .users = std::move(users)});
+  }
+}
+
+void add_choices(const model::JobModel& job, const std::vector<Block>& blocks, const Path& path,
+                 bool ours, std::vector<Choice>& out) {
+  const program::SourceText& lines = lines_of(job, path.front().file);
+  const Path callers(path.begin() + 1, path.end());
+  for (const Block& block : blocks) {
+    if (block.kind != program::BlockKind::kFor && !block.condition.empty()) {
+      model::CallSite where = path.front();
+      where.line = block.line;
+      add_choice_of({.where = std::move(where), .condition = block.condition},
+                    origin_of(job, lines, block, callers), ours, out);
+    }
+  }
+}
+
+/// Those of `of` that do not decide the other line as well.
+std::vector<Block> only_there(std::vector<Block> of, const std::vector<Block>& other) {
+  std::erase_if(of, [&other](const Block& block) {
+    return std::any_of(other.begin(), other.end(), [&block](const Block& one) {
+      return one.line == block.line && one.kind == block.kind;
+    });
+  });
+  return of;
+}
+
+Path from(const Path& path, std::size_t frame) {
+  return {path.begin() + static_cast<std::ptrdiff_t>(frame), path.end()};
+}
+
+/// One side's way from the place up to which all ranks came together.
+struct Way {
+  Path path;                    // innermost first
+  std::size_t begins = 0;       // index of the frame of that place
+  std::optional<int> together;  // the line there that all ranks passed
+  bool narrowed = false;        // the place is that of a call which all ranks made
+};
+
+/// The way after a call that all ranks made: what led to it led all of them there.
+void narrow(Way& way, const Path& made) {
+  std::size_t depth = 0;
+  while (depth < std::min(way.path.size(), made.size()) &&
+         graph::same_line(way.path[way.path.size() - 1 - depth], made[made.size() - 1 - depth])) {
+    ++depth;
+  }
+  if (depth == way.path.size() || depth >= made.size()) {
+    return;
+  }
+  const std::size_t frame = way.path.size() - 1 - depth;
+  const model::CallSite& last = made[made.size() - 1 - depth];
+  if (!same_function(way.path[frame], last) || frame > way.begins) {
+    return;
+  }
+  if (frame < way.begins) {
+    way.together.reset();
+  }
+  way.begins = frame;
+  way.narrowed = true;
+  if (last.line < way.path[frame].line) {  // else the loop around them began anew
+    way.together = last.line;
+  }
+}
+
+/// The frames of the call before this one, which the ranks of both sides made; empty if unknown.
+Path last_common_call(const Examination& examination, const Parting& parting) {
+  if (!parting.sequence || parting.odd.ranks.empty() || parting.rest.ranks.empty()) {
+    return {};
+  }
+  const auto frames = [&](const Side& side) {
+    return model::frames_of_call(examination.job, side.ranks.front(), parting.group,
+                                 *parting.sequence - 1);
+  };
+  const Path odd = frames(parting.odd);
+  return same_path(odd, frames(parting.rest)) ? odd : Path();
+}
+
+/// The conditions on a way, outermost first.
+void add_way(const model::JobModel& job, const Way& way, bool ours, std::vector<Choice>& out) {
+  for (std::size_t i = way.begins + 1; i-- > 0;) {
+    const model::CallSite& site = way.path[i];
+    if (!model::is_framework_file(site.file)) {
+      continue;
+    }
+    const program::SourceText& lines = lines_of(job, site.file);
+    auto blocks = program::deciding_branches(lines, site.line);
+    if (i == way.begins && way.together) {
+      blocks = only_there(std::move(blocks), program::deciding_branches(lines, *way.together));
+    }
+    const std::size_t before = out.size();
+    add_choices(job, blocks, from(way.path, i), ours, out);
+    std::for_each(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(),
+                  [&way](Choice& one) { one.narrowed = way.narrowed; });
+  }
+}
+
+std::vector<Choice> choices_on_the_way(const model::JobModel& job, const Path& odd,
+                                       const Path& rest, const Fork& fork, const Path& made) {
+  Way ours = {.path = odd, .begins = fork.below_ours.size(), .together = fork.theirs.line};
+  Way theirs = {.path = rest, .begins = fork.below_theirs.size(), .together = fork.ours.line};
+  narrow(ours, made);
+  narrow(theirs, made);
+  std::vector<Choice> out;
+  add_way(job, ours, true, out);
+  add_way(job, theirs, false, out);
+  if (const auto loop = left_loop(job, fork); loop && loop->way_out) {
+    add_choice_of({.where = loop->way_out->where, .condition = loop->way_out->condition},
+                  origin_of(job, *loop->way_out), loop->ours_left, out);
+  }
+  return out;
+}
+
+/// The user's condition, or the value that the user's line assigns, as the branch that decides; the
+/// framework's own condition if no line of the user's is behind it.
+Branch branch_of_choice(const model::JobModel& job, const Choice& choice) {
+  const model::CallSite& there = choice.test.where;
+  model::CallSite site = there;
+  Block block = {.line = there.line, .text = {}, .condition = choice.test.condition};
+  if (choice.users) {
+    const program::SourceText& lines = lines_of(job, choice.users->file);
+    site = {.file = choice.users->file,
+            .line = choice.users->line,
+            .function = function_around(lines, choice.users->line)};
+    block = {.line = site.line, .text = {}, .condition = choice.users->text};
+    if (!choice.users->chooses) {
+      for (const auto& [name, set] : program::facts_of(lines).attributes) {
+        if (set.binding.line == site.line && set.binding.value) {
+          block.condition = set.binding.value.one_line();
+        }
+      }
+    }
+  }
+  Branch branch = branch_of(block, site, dependence_of(choice.origin), choice.ours);
+  branch.unproven = is_unproven(choice.origin);
+  return branch;
+}
+
+/// The choices of the rank's own first, and of these the ones that the user's code makes.
+const Choice* best_of(const std::vector<Choice>& choices, Decided by) {
+  const auto first = [&choices](const auto& wanted) {
+    const auto found = std::find_if(choices.begin(), choices.end(), wanted);
+    return found == choices.end() ? nullptr : &*found;
+  };
+  const Choice* best =
+      first([](const Choice& one) { return one.is_own() && one.users.has_value(); });
+  // Much of a framework reads files or the environment: alone, such a condition proves nothing.
+  best = best != nullptr
+             ? best
+             : first([](const Choice& one) { return one.is_own() && one.narrowed; });
+  return best != nullptr || by == Decided::kOwn
+             ? best
+             : first([](const Choice& one) { return one.users.has_value(); });
+}
+
+}  // namespace
+
+bool read_framework_choice(const Examination& examination, Explanation& explanation, Decided by) {
+  const Parting& parting = explanation.parting;
+  if (examination.job.framework_sources.empty() || parting.shifted) {
+    return false;
+  }
+  const Path odd = whole_path(parting.odd);
+  const Path rest = whole_path(parting.rest);
+  const auto fork = fork_of(odd, rest);
+  const model::JobModel& job = with_frameworks(examination);
+  if (!fork || !model::is_framework_file(fork->ours.file) ||
+      lines_of(job, fork->ours.file).empty()) {
+    return false;
+  }
+  const std::vector<Choice> choices = choices_on_the_way(job, odd, rest, *fork, last_common_call(examination, parting));
+  const Choice* const chosen = best_of(choices, by);
+  if (chosen == nullptr) {
+    return false;
+  }
+  if (!chosen->users) {
+    place_in_framework(explanation);
+  }
+  if (!chosen->ours && parting.tie) {  // of two, the one that something led to a call is odd
+    explanation.turn();
+  }
+  explanation.branch = branch_of_choice(job, *chosen);
+  explanation.branch->leads_to_ours = chosen->ours || explanation.parting.tie;
+  explanation.cause = chosen->origin.source == program::Source::kRank ? Cause::kRankConditional
+                                                                      : Cause::kDivergent;
+  return true;
+}
+
+}  // namespace ddpdoctor::detectors

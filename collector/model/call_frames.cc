@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/model/call_frames.h"
+
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::model {
+namespace {
+
+std::optional<CallSite> site_of(std::string_view text) {
+  CallSite site;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), site.line);
+  const auto after_line = static_cast<std::size_t>(end - text.data());
+  const std::size_t after_name = text.find(' ', after_line + 1);
+  if (error != std::errc() || after_line >= text.size() || after_name == text.npos ||
+      site.line < 1) {
+    return std::nullopt;
+  }
+  site.function = text.substr(after_line + 1, after_name - after_line - 1);
+  site.file = text.substr(after_name + 1);
+  return site;
+}
+
+}  // namespace
+
+Fact frames_fact(Rank rank, const std::string& group, const sources::RecordedCall& call) {
+  std::vector<std::string> frames;
+  for (const sources::RecordedFrame& site : call.stack) {
+    if (is_user_file(site.file) || is_framework_file(site.file)) {
+      frames.push_back(fmt::format("{} {} {}", site.line, site.function, site.file));
+    }
+  }
+  return {.rank = rank,
+          .pid = std::nullopt,
+          .kind = std::string(kCallFrames),
+          .fields = {{"group", group},
+                     {"sequence", std::int64_t{call.sequence}},
+                     {"frames", std::move(frames)}}};
+}
+
+std::vector<CallSite> frames_of_call(const JobModel& job, Rank rank, const std::string& group,
+                                     std::int64_t sequence) {
+  for (const Fact* fact : facts(job, kCallFrames)) {
+    if (fact->rank != rank || fact->text("group") != group ||
+        fact->number("sequence") != static_cast<double>(sequence)) {
+      continue;
+    }
+    std::vector<CallSite> out;
+    for (const std::string& text : fact->list("frames")) {
+      auto site = site_of(text);
+      if (!site) {
+        return {};
+      }
+      out.push_back(std::move(*site));
+    }
+    return out;
+  }
+  return {};
+}
+
+}  // namespace ddpdoctor::model

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frames of the newest recorded calls, with those of frameworks: CollectiveCall::callers has
+// the user's only. Stored as facts of kind "call-frames", so recordings carry them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/model/job_model.h"
+#include "collector/sources/rings/reader.h"
+
+namespace ddpdoctor::model {
+
+inline constexpr std::string_view kCallFrames = "call-frames";
+
+/// One fact for a call: rank, group, sequence, frames ("line function file", innermost first).
+Fact frames_fact(Rank rank, const std::string& group, const sources::RecordedCall& call);
+
+/// The frames of the user and of frameworks, innermost first; empty if they are not known.
+std::vector<CallSite> frames_of_call(const JobModel& job, Rank rank, const std::string& group,
+                                     std::int64_t sequence);
+
+}  // namespace ddpdoctor::model
