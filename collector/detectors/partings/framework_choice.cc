@@ -220,21 +220,34 @@ Branch branch_of_choice(const model::JobModel& job, const Choice& choice) {
   return branch;
 }
 
-/// The choices of the rank's own first, and of these the ones that the user's code makes.
+/// After a call that all ranks made, the first choice of a rank's own. Without such a call, much of
+/// a framework reads files or the environment: only what the user's code decides counts.
 const Choice* best_of(const std::vector<Choice>& choices, Decided by) {
   const auto first = [&choices](const auto& wanted) {
     const auto found = std::find_if(choices.begin(), choices.end(), wanted);
     return found == choices.end() ? nullptr : &*found;
   };
-  const Choice* best =
-      first([](const Choice& one) { return one.is_own() && one.users.has_value(); });
-  // Much of a framework reads files or the environment: alone, such a condition proves nothing.
-  best = best != nullptr
-             ? best
-             : first([](const Choice& one) { return one.is_own() && one.narrowed; });
+  const Choice* best = first([](const Choice& one) { return one.narrowed && one.is_own(); });
+  if (best == nullptr) {
+    best = first([](const Choice& one) { return one.is_own() && one.users.has_value(); });
+  }
   return best != nullptr || by == Decided::kOwn
              ? best
              : first([](const Choice& one) { return one.users.has_value(); });
+}
+
+/// Other conditions in the function that may have decided.
+void add_alternatives(const std::vector<Choice>& choices, const Choice& chosen, Branch& branch) {
+  constexpr std::size_t kMost = 2;
+  for (const Choice& one : choices) {
+    const bool beside = &one != &chosen && one.ours == chosen.ours && !one.origin.like_an_option &&
+                        one.test.where.line != chosen.test.where.line &&
+                        same_function(one.test.where, chosen.test.where);
+    if (beside && branch.or_else.size() < kMost) {
+      branch.or_else.push_back(one.test);
+      branch.unproven = true;
+    }
+  }
 }
 
 }  // namespace
@@ -264,6 +277,7 @@ bool read_framework_choice(const Examination& examination, Explanation& explanat
     explanation.turn();
   }
   explanation.branch = branch_of_choice(job, *chosen);
+  add_alternatives(choices, *chosen, *explanation.branch);
   explanation.branch->leads_to_ours = chosen->ours || explanation.parting.tie;
   explanation.cause = chosen->origin.source == program::Source::kRank ? Cause::kRankConditional
                                                                       : Cause::kDivergent;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collector/program/origin/passing.h"
 #include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {
@@ -30,6 +31,40 @@ bool can_be(Node text, std::string_view name) {
   }
   return name.size() >= before.size() + after.size() && name.starts_with(before) &&
          name.ends_with(after);
+}
+
+/// The text that a name stands for in this call of the function: an argument that is a literal.
+std::string_view text_passed(Node name, const Where& where) {
+  constexpr int kDeepest = 4;
+  Node node = without_parentheses(name);
+  Where at = where;
+  for (int depth = 0; depth < kDeepest && node && node.is(NodeKind::kName); ++depth) {
+    const Activation* const by = at.activation;
+    if (by == nullptr || by->scope != at.scope || by->file->text != at.file->text || !by->call) {
+      return {};
+    }
+    const Scope& function = by->file->scopes()[by->scope];
+    const std::size_t index = number_of(function, node.text());
+    node = index == kNoParameter ? Node()
+                                 : argument_for(by->call, function, index,
+                                                is_method(*by->file, by->scope) ? 1 : 0);
+    at = by->caller;
+  }
+  return node ? string_text(node) : std::string_view();
+}
+
+/// The methods of this name, in whichever class.
+std::vector<Callable> methods_named(const Files& files, std::string_view name) {
+  std::vector<Callable> out;
+  for (const File& file : files.all()) {
+    const auto [begin, end] = file.facts->functions.equal_range(name);
+    for (auto one = begin; one != end; ++one) {
+      if (is_method(file, one->second)) {
+        out.push_back({.file = &file, .scope = one->second});
+      }
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -68,6 +103,8 @@ std::optional<Origin> Slicer::function_by_name(Node object, Node name, const Whe
   }
   Origin out = of(Source::kUniform);
   std::size_t functions = 0;
+  // `getattr(module, hook)`, where a call passed "on_batch_start".
+  const std::string_view hook = text_passed(name, where);
   for (const Definition& one : owners) {
     if (one.file == nullptr) {
       continue;
@@ -75,16 +112,22 @@ std::optional<Origin> Slicer::function_by_name(Node object, Node name, const Whe
     const std::size_t around = one.kind == Definition::Kind::kModule ? 0 : one.scope;
     for (const auto& [function, scope] : one.file->facts->functions) {
       if (one.file->scopes()[scope].outer == around && !function.starts_with("__") &&
-          can_be(name, function)) {
+          (hook.empty() ? can_be(name, function) : function == hook)) {
         ++functions;
         out = stronger(std::move(out), of_function(*one.file, scope));
       }
     }
   }
+  if (functions == 0 && !hook.empty()) {  // of a class that is not known
+    for (const Callable& one : methods_named(files_, hook)) {
+      ++functions;
+      out = stronger(std::move(out), of_function(*one.file, one.scope));
+    }
+  }
   if (functions == 0 || functions > kMostByName) {
     return std::nullopt;
   }
-  Origin chosen = evaluate(name, where);
+  Origin chosen = hook.empty() ? evaluate(name, where) : of(Source::kUniform);
   if (chosen.source != Source::kUniform) {
     add_choice(chosen, *where.file, name);
   }

@@ -101,6 +101,38 @@ TEST(OriginOfCallables, FollowsWhatAComputedNameCanMean) {
   EXPECT_NE(source_of(with("f'off_{who}'"), "self.turn(step, state)"), kOfRank);
 }
 
+// A framework calls the user's hooks by name, on an object whose class it does not know.
+TEST(OriginOfCallables, FollowsAHookThatACallNames) {
+  const std::string hooks = R"(
+class Net:
+    def before_batch(self, batch):
+        return 7 if chief() else None
+    def after_batch(self, batch):
+        return 3
+
+def call_hook(trainer, hook, *args, module=None):
+    module = module or trainer.module
+    run = getattr(module, hook)
+    if not callable(run):
+        return None
+    with trainer.timed(hook):
+        output = run(*args)
+    return output
+
+def advance(trainer, batch):
+    skip = False
+    if batch is not None:
+        answer = call_hook(trainer, "NAME", batch)
+        skip = answer == 7
+        f()  # HERE
+)";
+  const auto with = [&hooks](const std::string& name) {
+    return std::string(hooks).replace(hooks.find("NAME"), 4, name);
+  };
+  EXPECT_EQ(source_of(with("before_batch"), "skip"), kOfRank);
+  EXPECT_NE(source_of(with("after_batch"), "skip"), kOfRank);
+}
+
 /// The rank's own line is the value, but whether it is None is whether reading it failed.
 TEST(OriginOfCallables, OfATestForNoneIsWhatDecidesWhichResultIsReturned) {
   const std::string helpers = R"(
