@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/partings/backward_cause.h"
 
+#include <utility>
+
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/habits.h"
@@ -37,10 +39,9 @@ bool may_lack_a_bucket(const Examination& examination, const Explanation& explan
          !in_backward(examination, parting.odd) && !has_all_gradients(examination.job, parting.odd);
 }
 
-bool read_unused(const Examination& examination, Explanation& explanation) {
-  if (rest_is_past_backward(examination, explanation.parting)) {
-    explanation.turn();
-  }
+namespace {
+
+bool read_unused_of_odd(const Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
   if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
       calls_from_backward(parting.odd) || !parting.odd.calls() ||
@@ -73,6 +74,20 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
             : "A backward of the next step would look the same: compare what each rank did before.";
   }
   explanation.cause = explanation.branch ? Cause::kDivergent : Cause::kUnused;
+  return true;
+}
+
+}  // namespace
+
+bool read_unused(const Examination& examination, Explanation& explanation) {
+  Explanation one = explanation;
+  if (rest_is_past_backward(examination, one.parting)) {
+    one.turn();
+  }
+  if (!read_unused_of_odd(examination, one)) {
+    return false;
+  }
+  explanation = std::move(one);
   return true;
 }
 

@@ -2,6 +2,7 @@
 #include "collector/detectors/partings/framework_choice.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -68,12 +69,20 @@ struct Choice {
   }
 };
 
-/// The user's line that the framework's value comes from first; nullopt if there is none.
+/// The user's line that the framework's value comes from first, or the condition under which that
+/// line runs; nullopt if there is none.
 std::optional<program::OriginStep> users_step(const program::Origin& origin) {
-  const auto found = std::find_if(
-      origin.chain.begin(), origin.chain.end(),
-      [](const program::OriginStep& step) { return model::is_user_file(step.file); });
-  return found == origin.chain.end() ? std::nullopt : std::optional(*found);
+  const auto is_users = [](const program::OriginStep& step) {
+    return model::is_user_file(step.file);
+  };
+  const auto found = std::find_if(origin.chain.begin(), origin.chain.end(), is_users);
+  if (found == origin.chain.end()) {
+    return std::nullopt;
+  }
+  const auto next = std::next(found);
+  const bool guarded =
+      !found->chooses && next != origin.chain.end() && next->chooses && is_users(*next);
+  return guarded ? *next : *found;
 }
 
 void add_choice_of(Test test, program::Origin origin, bool ours, std::vector<Choice>& out) {

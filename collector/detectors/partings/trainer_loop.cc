@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/dispatch.h"
+#include "collector/detectors/partings/framework_choice.h"
 #include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/trainer_place.h"
 #include "collector/detectors/partings/trainer_task.h"
@@ -304,6 +305,7 @@ bool read_trainer_loop(const graph::Examination& examination, Explanation& expla
   if (before == Before::kElsewhere) {
     return read_logged(examination, explanation) || read_validation(fit, explanation);
   }
+  Explanation by_framework = explanation;
   if (odd == TrainerPlace::kInEpoch) {
     explanation.turn();
   }
@@ -314,6 +316,10 @@ bool read_trainer_loop(const graph::Examination& examination, Explanation& expla
     explanation.branch = std::move(stop);
     explanation.otherwise = kOrData;
     explanation.cause = Cause::kDivergent;
+    return true;
+  }
+  if (read_framework_choice(examination, by_framework, Decided::kOwn)) {
+    explanation = std::move(by_framework);
     return true;
   }
   explanation.loop =
