@@ -274,7 +274,8 @@ bool read_framework_choice(const Examination& examination, Explanation& explanat
       lines_of(job, fork->ours.file).empty()) {
     return false;
   }
-  const std::vector<Choice> choices = choices_on_the_way(job, odd, rest, *fork, last_common_call(examination, parting));
+  const std::vector<Choice> choices =
+      choices_on_the_way(job, odd, rest, *fork, last_common_call(examination, parting));
   const Choice* const chosen = best_of(choices, by);
   if (chosen == nullptr) {
     return false;
@@ -288,8 +289,8 @@ bool read_framework_choice(const Examination& examination, Explanation& explanat
   explanation.branch = branch_of_choice(job, *chosen);
   add_alternatives(choices, *chosen, *explanation.branch);
   explanation.branch->leads_to_ours = chosen->ours || explanation.parting.tie;
-  explanation.cause = chosen->origin.source == program::Source::kRank ? Cause::kRankConditional
-                                                                      : Cause::kDivergent;
+  explanation.cause =
+      chosen->origin.source == program::Source::kRank ? Cause::kRankConditional : Cause::kDivergent;
   return true;
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/model/call_frames.h"
 #include "collector/model/building/add_recordings.h"
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "collector/model/building/graph_launches.h"
 #include "collector/model/building/other_jobs.h"
 #include "collector/model/building/recorded_facts.h"
+#include "collector/model/call_frames.h"
 #include "collector/model/gpu_calls.h"
 #include "collector/model/questions.h"
 #include "collector/model/secrets.h"
@@ -191,8 +191,7 @@ void add_newest_frames(JobModel& job, const Recording& recording) {
   std::map<std::size_t, std::size_t> added;
   for (auto call = recording.calls.rbegin(); call != recording.calls.rend(); ++call) {
     if (!call->point_to_point && ++added[call->group] <= kNewest && by_framework(*call)) {
-      job.facts.push_back(
-          frames_fact(*recording.rank, group_id(recording, call->group), *call));
+      job.facts.push_back(frames_fact(*recording.rank, group_id(recording, call->group), *call));
     }
   }
 }

@@ -125,8 +125,7 @@ Files framework_files(const JobModel& job) {
           const bool of_framework = process.role == Role::kRank &&
                                     frame.language == Language::kPython &&
                                     frame.file.ends_with(".py") && is_framework_file(frame.file);
-          if (of_framework &&
-              (files.contains(frame.file) || files.size() < kMaxFrameworkFiles)) {
+          if (of_framework && (files.contains(frame.file) || files.size() < kMaxFrameworkFiles)) {
             files[frame.file].process = &process;
           }
         }

@@ -45,9 +45,9 @@ std::string_view text_passed(Node name, const Where& where) {
     }
     const Scope& function = by->file->scopes()[by->scope];
     const std::size_t index = number_of(function, node.text());
-    node = index == kNoParameter ? Node()
-                                 : argument_for(by->call, function, index,
-                                                is_method(*by->file, by->scope) ? 1 : 0);
+    node = index == kNoParameter
+               ? Node()
+               : argument_for(by->call, function, index, is_method(*by->file, by->scope) ? 1 : 0);
     at = by->caller;
   }
   return node ? string_text(node) : std::string_view();

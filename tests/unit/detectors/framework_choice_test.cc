@@ -38,10 +38,10 @@ model::JobModel told(const std::string& hook, bool with_source = true) {
   JobBuilder builder = job();
   builder.ranks(3)
       .source("/srv/hooks.py", "import time\nclass Watch:\n  def after_step(self, loop):\n" + hook)
-      .stack(kAll, in("barrier", "py:Loop.close_step@" + kLoop + ":20 | py:Loop.run@" + kLoop +
-                                     ":10" + run))
-      .stack(1, in("all_gather", "py:Loop.review@" + kLoop + ":14 | py:Loop.run@" + kLoop + ":9" +
-                                     run));
+      .stack(kAll, in("barrier",
+                      "py:Loop.close_step@" + kLoop + ":20 | py:Loop.run@" + kLoop + ":10" + run))
+      .stack(1, in("all_gather",
+                   "py:Loop.review@" + kLoop + ":14 | py:Loop.run@" + kLoop + ":9" + run));
   model::JobModel job = builder.build();
   if (with_source) {
     job.framework_sources[kLoop] = numbered(kFramework);
@@ -63,9 +63,8 @@ TEST(FrameworkChoice, IsTheUsersLineThatDecidesWhatTheFrameworkTests) {
 }
 
 TEST(FrameworkChoice, IsAlsoAnAssignedValue) {
-  const Findings findings =
-      asked("divergent-branch",
-            told("    loop.orders.look_back = time.time() - self.since > 60\n"));
+  const Findings findings = asked(
+      "divergent-branch", told("    loop.orders.look_back = time.time() - self.since > 60\n"));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].locations.back().line, 4);
 }
@@ -78,6 +77,68 @@ TEST(FrameworkChoice, NeedsADecisionOfTheRanksOwn) {
         EXPECT_NE(one.file, "/srv/hooks.py");
       }
     }
+  }
+}
+
+const std::string kTrainer = "/v/site-packages/stepper/trainer.py";
+const std::string kFit = "<module>@/srv/train.py:9";
+
+/// Ranks 0 and 2 save after an evaluation; rank 1 is in the next step. `frames`: the records have
+/// the frameworks' frames of the evaluation.
+model::JobModel saving(bool frames) {
+  const std::string main = " | py:<module>@/srv/train.py:9";
+  const std::string loop = " | py:Trainer.epoch@" + kTrainer;
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source("/srv/train.py", "\n\n\n\n\n\n\n\ntrainer.fit()\n")
+      .call(kAll, {.operation = "all_gather", .sequence = 1, .site = kFit, .count = 1})
+      .call(0, {.operation = "barrier", .sequence = 2, .site = kFit})
+      .call(2, {.operation = "barrier", .sequence = 2, .site = kFit})
+      .call(1, {.operation = "broadcast", .sequence = 2, .site = kFit, .count = 8})
+      .stack(kAll, in("barrier", "py:Trainer.save@" + kTrainer + ":14 | py:Trainer.after@" +
+                                     kTrainer + ":11" + loop + ":6" + main))
+      .stack(1, in("broadcast", "py:Trainer.step@" + kTrainer + ":16" + loop + ":4" + main));
+  for (model::Rank rank = 0; frames && rank < 3; ++rank) {
+    builder.fact("call-frames",
+                 {{"group", std::string("0")},
+                  {"sequence", std::int64_t{1}},
+                  {"frames", std::vector<std::string>{"9 Trainer.after " + kTrainer,
+                                                      "6 Trainer.epoch " + kTrainer,
+                                                      "9 <module> /srv/train.py"}}},
+                 rank);
+  }
+  model::JobModel job = builder.build();
+  job.framework_sources[kTrainer] = numbered(R"(import os, time
+class Trainer:
+    def epoch(self):
+        for batch in self.batches: self.step(batch)
+        if os.path.exists(self.mark):
+            self.after()
+
+    def after(self):
+        self.evaluate()
+        if time.time() - self.began > 9:
+            self.save()
+
+    def save(self):
+        self.barrier()
+    def step(self, batch):
+        self.broadcast(batch)
+)");
+  return job;
+}
+
+TEST(FrameworkChoice, ComesAfterTheLastCallThatAllMade) {
+  const Findings findings = asked("divergent-branch", saving(true));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_NE(findings[0].summary.find("time.time() - self.began"), std::string::npos)
+      << findings[0].summary;
+}
+
+TEST(FrameworkChoice, IsNotGuessedAmongAllConditionsOfAFramework) {
+  for (const Finding& finding : asked("divergent-branch", saving(false))) {
+    EXPECT_EQ(finding.summary.find("os.path.exists"), std::string::npos) << finding.summary;
   }
 }
 
