@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/model/call_frames.h"
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -26,7 +28,10 @@ std::optional<CallSite> site_of(std::string_view text) {
   return site;
 }
 
-}  // namespace
+bool by_framework(const sources::RecordedCall& call) {
+  return std::any_of(call.stack.begin(), call.stack.end(),
+                     [](const auto& frame) { return is_framework_file(frame.file); });
+}
 
 Fact frames_fact(Rank rank, const std::string& group, const sources::RecordedCall& call) {
   std::vector<std::string> frames;
@@ -41,6 +46,20 @@ Fact frames_fact(Rank rank, const std::string& group, const sources::RecordedCal
           .fields = {{"group", group},
                      {"sequence", std::int64_t{call.sequence}},
                      {"frames", std::move(frames)}}};
+}
+
+}  // namespace
+
+std::vector<Fact> newest_frames(const sources::Recording& recording, GroupId group_id) {
+  constexpr std::size_t kNewest = 2;
+  std::vector<Fact> out;
+  std::map<std::size_t, std::size_t> seen;
+  for (auto call = recording.calls.rbegin(); call != recording.calls.rend(); ++call) {
+    if (!call->point_to_point && ++seen[call->group] <= kNewest && by_framework(*call)) {
+      out.push_back(frames_fact(*recording.rank, group_id(recording, call->group), *call));
+    }
+  }
+  return out;
 }
 
 std::vector<CallSite> frames_of_call(const JobModel& job, Rank rank, const std::string& group,

@@ -3,6 +3,7 @@
 // the user's only. Stored as facts of kind "call-frames", so recordings carry them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,8 +16,12 @@ namespace ddpdoctor::model {
 
 inline constexpr std::string_view kCallFrames = "call-frames";
 
-/// One fact for a call: rank, group, sequence, frames ("line function file", innermost first).
-Fact frames_fact(Rank rank, const std::string& group, const sources::RecordedCall& call);
+/// The id of a group by its index in a recording.
+using GroupId = std::string (*)(const sources::Recording& recording, std::size_t index);
+
+/// The newest two calls in each group, if a framework made them: rank, group, sequence, frames
+/// ("line function file", innermost first). The recording must be of a rank.
+std::vector<Fact> newest_frames(const sources::Recording& recording, GroupId group_id);
 
 /// The frames of the user and of frameworks, innermost first; empty if they are not known.
 std::vector<CallSite> frames_of_call(const JobModel& job, Rank rank, const std::string& group,

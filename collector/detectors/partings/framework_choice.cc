@@ -151,7 +151,7 @@ void narrow(Way& way, const Path& made) {
   }
   way.begins = frame;
   way.narrowed = true;
-  if (last.line < way.path[frame].line) {  // else the loop around them began anew
+  if (last.line < way.path[frame].line) {  // else the loop around them began again
     way.together = last.line;
   }
 }

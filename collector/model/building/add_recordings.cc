@@ -155,9 +155,7 @@ CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& 
   if (of_mpi && recorded.asynchronous && !recorded.point_to_point) {
     call.operation.insert(0, "i");  // such a call matches no blocking one
   }
-  if (!call.callers.empty()) {
-    call.call_site = call.callers.front();
-  }
+  call.call_site = call.callers.empty() ? CallSite{} : call.callers.front();
   const auto group = groups.find(call.group);
   if (recorded.peer && group != groups.end()) {
     const auto known = group->second.global.find(*recorded.peer);
@@ -181,21 +179,6 @@ void add_groups(JobModel& job, const std::map<std::string, Membership>& groups) 
   }
 }
 
-/// Adds the frames of the newest two calls in each group, if a framework made them.
-void add_newest_frames(JobModel& job, const Recording& recording) {
-  constexpr std::size_t kNewest = 2;
-  const auto by_framework = [](const sources::RecordedCall& call) {
-    return std::any_of(call.stack.begin(), call.stack.end(),
-                       [](const auto& frame) { return is_framework_file(frame.file); });
-  };
-  std::map<std::size_t, std::size_t> added;
-  for (auto call = recording.calls.rbegin(); call != recording.calls.rend(); ++call) {
-    if (!call->point_to_point && ++added[call->group] <= kNewest && by_framework(*call)) {
-      job.facts.push_back(frames_fact(*recording.rank, group_id(recording, call->group), *call));
-    }
-  }
-}
-
 void add_calls(JobModel& job, const std::vector<Recording>& recordings,
                const std::map<std::string, Membership>& groups) {
   RankSet recorded;
@@ -214,7 +197,7 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
     if (!recording.rank || recording.forked) {
       continue;
     }
-    add_newest_frames(job, recording);
+    std::ranges::move(newest_frames(recording, group_id), std::back_inserter(job.facts));
     const std::vector<bool> hidden = queued_behind_others(recording);
     for (std::size_t i = 0; i < recording.calls.size(); ++i) {
       const sources::RecordedCall& call = recording.calls[i];
