@@ -196,8 +196,13 @@ Findings detect(const graph::Examination& examination) {
     const auto erased =
         std::erase_if(told, [&all](const ToldFinding& one) { return failed_to_start(all, one); });
     name_memory_limit(examination.job, told);
-    return told.empty() && erased == 0 ? lost_connections(examination)
-                                       : summarized(std::move(told));
+    if (told.empty() && erased == 0) {
+      return lost_connections(examination);
+    }
+    Findings findings = summarized(std::move(told));
+    std::for_each(findings.begin(), findings.end(),
+                  [&](Finding& one) { add_batch_readers(examination, one); });
+    return findings;
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {

@@ -59,6 +59,8 @@ Findings failed_to_start(const graph::Examination& examination) {
 
 Findings detect(const graph::Examination& examination) {
   Findings told = findings_from_text(examination, kKind);
+  std::for_each(told.begin(), told.end(),
+                [&](Finding& one) { add_batch_readers(examination, one); });
   return told.empty() && !examination.job.logs.empty() ? failed_to_start(examination) : told;
 }
 

@@ -5,7 +5,9 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -31,14 +33,54 @@ constexpr std::string_view kFix =
     "Build the same model on every rank before wrapping it: same configuration, same vocabulary, "
     "same frozen parameters.";
 
-std::optional<std::string> line_with(const std::string& text, std::string_view part) {
-  const std::size_t at = text.find(part);
-  if (at == std::string::npos) {
-    return std::nullopt;
+/// A line with DDP's own message.
+struct Complaint {
+  LogLine line;
+  std::string_view text;  // of kTexts
+  model::CallSite site;   // the user's line that wrapped the model
+};
+
+std::string_view complaint_in(std::string_view line) {
+  const auto* const text = std::find_if(kTexts.begin(), kTexts.end(), [line](std::string_view one) {
+    return line.find(one) != line.npos;
+  });
+  return text == kTexts.end() ? std::string_view() : *text;
+}
+
+/// Without those that follow from a timeout: the call that compares the models was aborted, and the
+/// numbers that DDP prints are those of an empty buffer.
+std::vector<Complaint> complaints(const model::JobModel& job) {
+  std::vector<Complaint> out;
+  if (std::none_of(job.logs.begin(), job.logs.end(),
+                   [](const model::Log& log) { return !complaint_in(log.text).empty(); })) {
+    return out;
   }
-  const std::size_t start = text.rfind('\n', at);
-  const std::size_t from = start == std::string::npos ? 0 : start + 1;
-  return std::string(base::trim(std::string_view(text).substr(from, text.find('\n', at) - from)));
+  const std::vector<Traceback> raised = tracebacks(job);
+  for (const LogStream& stream : log_streams(job)) {
+    for (std::size_t i = 0; i < stream.size(); ++i) {
+      const LogLine& line = stream[i];
+      const std::string_view text = complaint_in(line.text);
+      const bool effect = std::any_of(raised.begin(), raised.end(), [&line](const auto& one) {
+        return one.after_timeout && one.log == line.log && one.number == line.number;
+      });
+      if (!text.empty() && !effect) {
+        out.push_back({.line = line, .text = text, .site = user_place_above(stream, i)});
+      }
+    }
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Complaint& a, const Complaint& b) {
+    return std::pair(a.line.log, a.line.number) < std::pair(b.line.log, b.line.number);
+  });
+  return out;
+}
+
+/// The line with its prefix.
+std::string as_written(const model::Log& log, std::string_view part) {
+  const std::string_view text = log.text;
+  const auto at = static_cast<std::size_t>(part.data() - text.data());
+  const std::size_t start = at == 0 ? text.npos : text.rfind('\n', at - 1);
+  const std::size_t from = start == text.npos ? 0 : start + 1;
+  return std::string(base::trim(text.substr(from, text.find('\n', at) - from)));
 }
 
 bool constructs(const graph::Standing& standing) {
@@ -51,21 +93,21 @@ bool has_ended(const graph::Standing& standing) {
          standing.activity == graph::Activity::kExit;
 }
 
-/// The lines at which ranks with an error wrapped their model, from their tracebacks.
+/// The first message of each kind in each log, and the lines at which these ranks wrapped their
+/// model.
 void add_complaints(const graph::Examination& examination, Finding& finding) {
+  std::set<std::pair<std::size_t, std::string_view>> quoted;
   std::map<model::CallSite, model::RankSet> places;
-  for (const LogStream& stream : log_streams(examination.job)) {
-    for (std::size_t i = 0; i < stream.size(); ++i) {
-      const bool complains = std::any_of(kTexts.begin(), kTexts.end(), [&](std::string_view text) {
-        return stream[i].text.find(text) != std::string_view::npos;
-      });
-      const model::CallSite site = complains ? user_place_above(stream, i) : model::CallSite{};
-      if (site.known()) {
-        model::RankSet& there = places[site];
-        if (stream[i].rank) {
-          there.insert(*stream[i].rank);
-        }
-      }
+  for (const Complaint& one : complaints(examination.job)) {
+    const model::Log& log = examination.job.logs.at(one.line.log);
+    if (quoted.insert({one.line.log, one.text}).second) {
+      finding.evidence.push_back(
+          {.rank = log.rank, .text = fmt::format("log: {}", as_written(log, one.line.text))});
+      finding.culprits = log.rank ? finding.culprits.united({*log.rank}) : finding.culprits;
+    }
+    if (one.site.known()) {
+      model::RankSet& there = places[one.site];
+      there = one.line.rank ? there.united({*one.line.rank}) : there;
     }
   }
   for (const auto& [site, ranks] : places) {
@@ -180,17 +222,8 @@ Findings detect(const graph::Examination& examination) {
   const model::RankSet ended = ranks_where(examination, has_ended);
   Finding finding;
   finding.kind = "ddp-models-differ";
-  for (const model::Log& log : examination.job.logs) {
-    for (const std::string_view text : kTexts) {
-      if (const auto line = line_with(log.text, text)) {
-        finding.evidence.push_back({.rank = log.rank, .text = fmt::format("log: {}", *line)});
-        finding.confidence = Confidence::kCertain;
-        if (log.rank) {
-          finding.culprits.insert(*log.rank);
-        }
-      }
-    }
-  }
+  add_complaints(examination, finding);
+  finding.confidence = finding.evidence.empty() ? finding.confidence : Confidence::kCertain;
   if (finding.evidence.empty()) {
     if (Findings recorded = all_from_records(examination); !recorded.empty()) {
       return recorded;
@@ -209,7 +242,6 @@ Findings detect(const graph::Examination& examination) {
       "DistributedDataParallel wraps it",
       finding.culprits.empty() ? "some rank" : said(finding.culprits));
   finding.fix = kFix;
-  add_complaints(examination, finding);
   add_constructor(examination, inside, finding);
   return {finding};
 }

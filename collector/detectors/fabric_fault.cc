@@ -34,7 +34,7 @@ constexpr std::size_t kMostLines = 8;
 constexpr double kFlushedStatus = 5;  // a request dropped after an earlier failure
 
 /// The most serious last.
-enum class Sort { kNone, kFlushed, kTransfer, kIommu, kSwitch, kDevice, kPort };
+enum class Sort { kNone, kFlushed, kTransfer, kFabricState, kIommu, kSwitch, kDevice, kPort };
 
 Sort sort_of(const model::Fact& fact) {
   const std::string event = fact.text("event").value_or("");
@@ -46,6 +46,9 @@ Sort sort_of(const model::Fact& fact) {
   }
   if (event == "switch-error") {
     return Sort::kSwitch;
+  }
+  if (event == "fabric-state") {
+    return Sort::kFabricState;
   }
   if (event == "iommu-fault") {
     return Sort::kIommu;
@@ -161,6 +164,8 @@ std::string what_happened(const model::JobModel& job, const model::Fact& fact,
                          static_cast<std::int64_t>(fact.number("status").value_or(0)));
     case Sort::kIommu:
       return fmt::format("the IOMMU refuses memory accesses of {}", refused_devices(job));
+    case Sort::kFabricState:
+      return "NVIDIA's driver and the fabric manager disagree about the state of NVLink";
     case Sort::kTransfer:
     case Sort::kFlushed:
     case Sort::kNone:
@@ -198,6 +203,12 @@ std::string fix_for(const model::Fact& fact) {
   if (sort_of(fact) == Sort::kIommu) {
     return "Set NCCL_P2P_DISABLE=1, or boot that machine with iommu=pt (Intel: intel_iommu=off) if "
            "these devices are GPUs or network adapters.";
+  }
+  if (sort_of(fact) == Sort::kFabricState) {
+    return fmt::format(
+        "Run `nvidia-smi -q | grep -A 4 Fabric` on {}. Then restart the fabric manager (`systemctl "
+        "restart nvidia-fabricmanager`) and reset the GPUs, or reboot.",
+        where);
   }
   if (sort_of(fact) == Sort::kSwitch) {
     return fmt::format(
@@ -274,8 +285,8 @@ bool ranks_parted(const graph::Examination& examination) {
 Confidence confidence_in(const graph::Examination& examination, const model::Fact& worst,
                          const std::set<std::string>& sources) {
   const Sort sort = sort_of(worst);
-  const bool mild =
-      sort == Sort::kFlushed || (sort == Sort::kSwitch && !worst.flag("fatal").value_or(false));
+  const bool mild = sort == Sort::kFlushed || sort == Sort::kFabricState ||
+                    (sort == Sort::kSwitch && !worst.flag("fatal").value_or(false));
   const bool of_other_device = sort == Sort::kIommu && !worst.flag("gpu_driver").value_or(false) &&
                                !copies_between_gpus(examination.job);
   const bool of_a_peer =

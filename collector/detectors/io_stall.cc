@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/inherited_lock.h"
 #include "collector/detectors/evidence/kernel_waits.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/listed_states.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -334,6 +335,9 @@ Findings detect(const graph::Examination& examination) {
     findings = findings_of_kernel_waits(examination, kKind, KernelPart::kFiles);
   }
   if (findings.empty()) {
+    findings = listed_sleepers(examination, kKind);
+  }
+  if (findings.empty()) {
     findings = findings_of_file_readers(examination, kKind);
   }
   if (findings.empty()) {
@@ -356,7 +360,8 @@ Why: a named pipe has no writer, a server does not answer, or the server of a mo
 returns.
 
 How ddpdoctor knows: from the system call that the rank sleeps in and the object behind its descriptor, or from state D in two
-snapshots; in texts, from /proc/PID/stack with functions of a file system (likely if the same stack was printed twice), or from
+snapshots; in texts, from /proc/PID/stack with functions of a file system (likely if the same stack was printed twice), from
+a table of processes in which one of several ranks is in state D, or from
 several threads of a process in read() of files at one line while its main thread waits for them. Pipes and sockets to other processes of the job do not count, because the other process is then the cause.
 
 Fix:

@@ -378,7 +378,10 @@ void complete_from_history(BlockedCall& call, const Standing& where, const model
       !may_have_called(*where.thread, *record)) {
     record = open_call_of(*where.thread, history.calls(record->group, rank));
   }
-  if (record == nullptr) {
+  // A log may tell only that the newest call is over: the frames show another one.
+  const bool other = record != nullptr && told_by_frames && record->operation.empty() &&
+                     record->state == model::CallState::kCompleted;
+  if (record == nullptr || other) {
     call.group = call.group.empty() ? world_group(job) : call.group;
     return;
   }

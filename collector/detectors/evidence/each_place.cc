@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/waited_for.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -48,6 +49,10 @@ void tell_each_place(const graph::Examination& examination, const model::RankSet
     if (standing->user.known() && finding.locations.size() < kMostPlaces) {
       finding.locations.push_back(
           location(standing->user, camp.ranks, waiting_here(examination.job, camp.ranks)));
+      const auto waited = waited_for(examination.job, *standing);
+      if (waited && waited->inside.known() && finding.locations.size() < kMostPlaces) {
+        add_places(*waited, finding);
+      }
     }
   }
   add_whereabouts(finding, examination, ranks);

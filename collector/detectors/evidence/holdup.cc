@@ -40,7 +40,18 @@ constexpr std::string_view kEndInTime =
 
 bool waits_for_threads(const model::Thread& main) {
   return python_frame_in(main, "/threading.py", {"_shutdown", "_exitfunc"}) != nullptr ||
+         python_frame_in(main, "concurrent/futures/thread.py", {"_python_exit"}) != nullptr ||
          model::has_native_frame(main, "wait_for_thread_shutdown");
+}
+
+/// The thread whose end it waits for, if that is known.
+const model::Thread* joined_thread(const model::Process& process, const model::Thread& main) {
+  const model::WaitsOn* wait = waits_on(main, "thread");
+  const pid_t tid = wait == nullptr ? 0 : target_thread(*wait).value_or(0);
+  const auto joined = std::find_if(
+      process.threads.begin(), process.threads.end(),
+      [&](const model::Thread& one) { return tid != 0 && one.tid == tid && &one != &main; });
+  return joined == process.threads.end() ? nullptr : &*joined;
 }
 
 /// A process exits only after the feeder thread of its multiprocessing.Queue has written
@@ -228,7 +239,8 @@ Holdup held_by(const model::JobModel& job, const model::Process& process,
 std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& process,
                              const model::Thread& main) {
   if (waits_for_threads(main)) {
-    const model::Thread* thread = user_thread(process, main);
+    const model::Thread* thread = joined_thread(process, main);
+    thread = thread == nullptr ? user_thread(process, main) : thread;
     thread = thread == nullptr ? library_thread(process, main) : thread;
     return thread == nullptr
                ? Holdup{.process = &process, .thread = &main, .what = "a thread that does not end"}

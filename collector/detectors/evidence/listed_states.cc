@@ -2,12 +2,16 @@
 #include "collector/detectors/evidence/listed_states.h"
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -81,6 +85,37 @@ Findings listed_stops(const graph::Examination& examination, std::string_view ki
                             fmt::join(pids, " "), pids.size() == 1 ? "it" : "them");
   finding.details["pid"] = std::int64_t{pids.front()};
   return {std::move(finding)};
+}
+
+Findings listed_sleepers(const graph::Examination& examination, std::string_view kind) {
+  Findings out;
+  if (waiting_ranks(examination).empty() || !may_hang(examination)) {
+    return out;
+  }
+  for (const model::Fact* const fact : model::facts(examination.job, "listed-sleeper")) {
+    const pid_t pid = fact->pid.value_or(0);
+    const double others = fact->number("others").value_or(0);
+    Finding finding;
+    finding.kind = kind;
+    finding.confidence = Confidence::kPossible;
+    add_waiting(examination, finding);
+    finding.summary = fmt::format(
+        "process {} is in uninterruptible sleep (state D), in a file system or a driver; "
+        "{} for other ranks",
+        pid, ranks_do(finding.waiting, "is waiting", "are waiting"));
+    finding.evidence.push_back(
+        {.rank = {},
+         .text = fmt::format("the table of processes shows state D for process {} only, not for "
+                             "{:.0f} other{} with the same command",
+                             pid, others, others == 1 ? "" : "s")});
+    finding.fix = fmt::format(
+        "Run `cat /proc/{0}/stack` as root: it names the file system or driver. Run `ps -o "
+        "pid,stat,wchan:32 -p {0}` again after 10 s: a disk that answers ends state D sooner.",
+        pid);
+    finding.details["pid"] = std::int64_t{pid};
+    out.push_back(std::move(finding));
+  }
+  return out;
 }
 
 }  // namespace ddpdoctor::detectors

@@ -61,12 +61,23 @@ bool was_cloned(const model::Process& process) {
          called.function.find("start_thread") == std::string::npos && !called.function.empty();
 }
 
+/// multiprocessing of Python 2 has no other way to start a process on Linux. People cut a stack
+/// above Process.run.
+bool runs_process_of_python_2(const model::Thread& thread) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
+    return frame.language == model::Language::kPython &&
+           frame.file.ends_with("multiprocessing/process.py") &&
+           frame.file.find("/python2.") != std::string::npos;
+  });
+}
+
 /// How multiprocessing (and billiard and multiprocess, which are copies of it) enters a forked
 /// child: the outermost frames are the parent's own stack. Or what Python calls in a child first.
 bool started_by_fork(const model::Process& process) {
   return was_cloned(process) ||
          std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
            return model::has_python_frame(thread, "_launch", "/popen_fork.py") ||
+                  runs_process_of_python_2(thread) ||
                   (model::has_python_frame(thread, "_bootstrap", "multiprocessing/process.py") &&
                    model::has_python_frame(thread, "__init__", "multiprocessing/forking.py")) ||
                   model::has_python_frame(thread, "_after_at_fork_child_reinit_locks",

@@ -172,6 +172,24 @@ void add_waiting(const graph::Examination& examination, model::RankSet waiting, 
   }
 }
 
+void add_batch_readers(const graph::Examination& examination, Finding& finding) {
+  const model::RankSet readers = ranks_where(examination, [](const graph::Standing& standing) {
+    return standing.activity == graph::Activity::kDataLoader && standing.user.known();
+  });
+  const bool known = std::any_of(
+      finding.locations.begin(), finding.locations.end(), [&finding](const Location& one) {
+        return one.ranks.minus(finding.waiting) != model::RankSet{} || one.ranks.empty();
+      });
+  if (known || !finding.culprits.empty()) {
+    return;
+  }
+  Finding of_readers;
+  add_waiting(examination, readers, of_readers);
+  finding.waiting = finding.waiting.united(readers);
+  finding.locations.insert(finding.locations.begin(), of_readers.locations.begin(),
+                           of_readers.locations.end());
+}
+
 std::optional<Confidence> stuck(const graph::Examination& examination) {
   const bool at_work = !working_ranks(examination).empty();
   if (!at_work && (examination.job.seconds_without_progress.value_or(0) >= kSurelyHungSeconds ||

@@ -49,6 +49,9 @@ void add_waiting(const graph::Examination& examination, Finding& finding);
 /// The same for ranks that wait for something else.
 void add_waiting(const graph::Examination& examination, model::RankSet waiting, Finding& finding);
 
+/// If no line is known: those of the ranks that wait for a batch, as the worker was one of theirs.
+void add_batch_readers(const graph::Examination& examination, Finding& finding);
+
 /// The confidence that a thread is stuck: kLikely if two observations show it at one line without
 /// progress, kPossible after only one snapshot, nothing if the job makes progress.
 std::optional<Confidence> stuck(const graph::Examination& examination);

@@ -56,6 +56,12 @@ bool is_of_launcher(const std::vector<model::CallSite>& frames);
 /// Outermost first; raised below a library's function that ends something: shutdown, close.
 bool is_of_cleanup(const std::vector<model::CallSite>& frames);
 
+/// The code of torch that calls collectives.
+bool is_of_torch_distributed(const model::CallSite& frame);
+
+/// The NCCL watchdog of the rank that writes this gives up.
+bool reports_timeout(std::string_view line);
+
 /// The class of an exception that the compiler raises for the script itself.
 bool is_of_syntax(std::string_view name);
 

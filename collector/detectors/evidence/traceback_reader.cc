@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/nccl_reason.h"
 #include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/model/questions.h"
 
@@ -73,21 +74,6 @@ int fitness(const Open& open, std::string_view exception) {
   return is_consequence(exception) && in_library ? 2 : 1;
 }
 
-/// Of "NCCL error in: …" the lines below that tell the error: "ncclSystemError: …", and what stands
-/// under "Last error:".
-std::string nccl_reason(const LogStream& stream, std::size_t index) {
-  constexpr std::size_t kMost = 3;
-  std::string out;
-  for (std::size_t i = index + 1; i < std::min(stream.size(), index + 1 + kMost); ++i) {
-    const std::string_view line = base::trim(stream[i].text);
-    if (line.empty() || line.starts_with('[') || begins_traceback(line)) {  // "[": of a logger
-      break;
-    }
-    out += line == "Last error:" ? std::string() : "; " + std::string(line);
-  }
-  return out;
-}
-
 class Reader {
  public:
   explicit Reader(const LogStream& stream) : stream_(stream) {}
@@ -126,6 +112,7 @@ class Reader {
   bool translated_ = false;   // chained by "raise … from …"
   std::size_t messages_ = 0;  // of pytest
   bool in_message_ = false;   // of pytest
+  bool timed_out_ = false;    // according to the watchdog of this rank
   // Before this line, no traceback ends at a line that does not look like an exception.
   std::size_t not_before_ = 0;
 };
@@ -219,6 +206,10 @@ bool Reader::ends_here(std::size_t i, std::string_view text, std::size_t base) {
 void Reader::keep(Traceback traceback) {
   const bool chained = std::exchange(chained_, false) && !out_.empty();
   const bool translated = std::exchange(translated_, false) && chained;
+  if (chained) {  // the first of a chain may have been raised long before it was printed
+    traceback.after_timeout = false;
+    out_.back().after_timeout = false;
+  }
   if (translated && out_.back().remote && out_.back().place.known()) {
     // The same exception, raised again where its result was awaited.
     out_.back().remote->awaited = traceback.place;
@@ -260,6 +251,7 @@ void Reader::end(std::size_t i, std::string_view exception) {
                  .writer = named_by_label(line.whom),
                  .source = std::string(open.source)};
   told.raiser = open.frames.empty() ? model::CallSite{} : open.frames.back();
+  told.after_timeout = timed_out_ && is_of_torch_distributed(told.raiser);
   const auto of_checkpoint = failed_rank_of_checkpoint(exception);
   told.rank = of_checkpoint ? of_checkpoint : told.rank;
   if (exception.find("NCCL error in: ") != std::string_view::npos) {
@@ -316,6 +308,7 @@ void Reader::add_source(std::string_view line, Open& newest) {
 }
 
 void Reader::read_line(std::size_t i, std::string_view line) {
+  timed_out_ = timed_out_ || (stream_[i].rank && reports_timeout(line));
   const auto message = pytest_message(line);
   if (message && !in_message_ && open_.empty() && !begins_traceback(line) &&
       ++messages_ <= kMostMessages) {

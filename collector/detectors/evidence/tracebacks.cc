@@ -248,7 +248,7 @@ bool lost_its_pipe(const Traceback& traceback) {
 }  // namespace
 
 bool is_consequence(const Traceback& traceback) {
-  return joins_processes(traceback) || lost_its_pipe(traceback) ||
+  return traceback.after_timeout || joins_processes(traceback) || lost_its_pipe(traceback) ||
          is_consequence(traceback.exception);
 }
 

@@ -54,6 +54,9 @@ struct Traceback {
   bool of_process = false;         // raised in a process that multiprocessing started
   bool of_cleanup = false;         // raised below a library's shutdown() or close()
   bool waits_for_children = false;  // raised in the join of processes that it had started
+  // Raised in a call of torch.distributed, after this rank's watchdog had aborted the communicator:
+  // calls fail then, or return without having filled their buffers.
+  bool after_timeout = false;
   // At whose entry this rank waited: HF's main_process_first, accelerate's _goes_first,
   // ultralytics' torch_distributed_zero_first, or one whose entry calls torch's barrier.
   AwaitedContext awaited{};

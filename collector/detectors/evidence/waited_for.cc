@@ -134,12 +134,13 @@ std::optional<WaitedFor> end_of_thread(const model::Process& process, const mode
   }
   const model::Frame* user = own_user_frame(*joined);
   const std::string name = full_thread_name(*joined);
-  return WaitedFor{.doing = fmt::format("waiting for {} to end", name),
-                   .advice = fmt::format(
-                       "Check why {} {}, and join it with a timeout.", name,
-                       user == nullptr ? std::string("does not finish")
-                                       : fmt::format("stays in {} ({}:{})", user->function,
-                                                     base::file_name(user->file), user->line))};
+  return WaitedFor{
+      .doing = fmt::format("waiting for {} to end", name),
+      .advice = fmt::format("Check why {} {}, and join it with a timeout.", name,
+                            user == nullptr ? std::string("does not finish")
+                                            : fmt::format("stays in {} ({}:{})", user->function,
+                                                          base::file_name(user->file), user->line)),
+      .inside = user == nullptr ? model::CallSite{} : model::call_site(*user)};
 }
 
 /// `while not done(): time.sleep(1)`.
@@ -214,6 +215,9 @@ std::optional<WaitedFor> waited_for(const model::JobModel& job, const graph::Sta
 void add_places(const WaitedFor& waited, Finding& finding) {
   if (waited.loop.known()) {
     finding.locations.push_back(location(waited.loop, {}, "it is sleeping in this loop"));
+  }
+  if (waited.inside.known()) {
+    finding.locations.push_back(location(waited.inside, {}, "the awaited thread is here"));
   }
   if (waited.leaves.known()) {
     finding.locations.push_back(location(waited.leaves, {}, "leaves with the lock taken"));

@@ -17,13 +17,14 @@ struct WaitedFor {
   std::string doing;   // "waiting for a threading.Event"
   std::string advice;  // imperative: what to check, and how to make it an error
   model::CallSite loop = {};
+  model::CallSite inside = {};  // where the awaited thread is
   model::CallSite leaves = {};  // the line that leaves a function with the lock still taken
 };
 
 /// Nothing if the stack shows no more than the name of the activity.
 std::optional<WaitedFor> waited_for(const model::JobModel& job, const graph::Standing& standing);
 
-/// The loop it sleeps in, the line that has kept the lock.
+/// The loop it sleeps in, the line of the awaited thread, the line that has kept the lock.
 void add_places(const WaitedFor& waited, Finding& finding);
 
 }  // namespace ddpdoctor::detectors

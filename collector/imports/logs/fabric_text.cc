@@ -174,6 +174,13 @@ std::optional<model::Fact> of_kernel(std::string_view text) {
     put(fact, "port", number_or_code(text, "Link "));
     return fact;
   }
+  // "NVRM: …: NVLink fabric state cached by the driver is out of sync
+  // [NV_ERR_FABRIC_STATE_OUT_OF_SYNC]", "NVRM: knvlinkSendInbandData_IMPL: Failed to send inband
+  // data": the driver and the fabric manager of the NVSwitches do not agree.
+  if (base::contains(text, "NVRM: ") && (base::contains(text, "NVLink fabric state cached") ||
+                                         base::contains(text, "Failed to send inband data"))) {
+    return event("fabric-state", "kernel", text);
+  }
   const bool adapter = text.starts_with("mlx5_core ") || text.starts_with("mlx4_core ") ||
                        text.starts_with("mlx5_") || text.starts_with("bnxt_en ") ||
                        text.starts_with("irdma") || text.starts_with("efa ") ||

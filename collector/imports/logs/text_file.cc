@@ -159,6 +159,27 @@ void read_dumps(const Stream& stream, std::optional<model::Rank> rank, Finding& 
   }
 }
 
+/// The first line in which the watchdog of a rank gives up, and that rank.
+struct GaveUp {
+  std::size_t line = 0;
+  model::Rank rank = 0;
+};
+
+std::optional<GaveUp> first_to_give_up(
+    const std::map<std::optional<model::Rank>, Stream>& streams) {
+  std::optional<GaveUp> out;
+  for (const auto& [rank, stream] : streams) {
+    const auto found = std::find_if(stream.lines.begin(), stream.lines.end(), [](auto line) {
+      return line.find("Watchdog caught collective operation timeout: Work") != line.npos;
+    });
+    const auto at = static_cast<std::size_t>(found - stream.lines.begin());
+    if (rank && found != stream.lines.end() && (!out || stream.numbers[at] < out->line)) {
+      out = GaveUp{.line = stream.numbers[at], .rank = *rank};
+    }
+  }
+  return out;
+}
+
 /// Adds the stacks of ranks whose last traceback ended in a wait, if no tool dumped their stack.
 /// Returns the ranks that raised.
 std::map<model::Rank, bool> add_timed_out(
@@ -167,6 +188,7 @@ std::map<model::Rank, bool> add_timed_out(
   std::map<model::Rank, bool> raised;
   std::vector<StackDump> stacks;
   bool timed_out = false;
+  const auto gave_up = first_to_give_up(streams);
   for (const auto& [named, stream] : streams) {
     const auto rank = named ? named : rank_in_path(path, {});
     const bool dumped =
@@ -185,7 +207,10 @@ std::map<model::Rank, bool> add_timed_out(
     }
     if (auto last = last_stack(stream.lines)) {
       last->dump.process.rank = rank;
-      timed_out = timed_out || last->timed_out;
+      // The watchdog of another rank had ended its process: this one waited until then.
+      const bool waited =
+          gave_up && gave_up->rank != *rank && gave_up->line < stream.numbers[last->heading];
+      timed_out = timed_out || last->timed_out || waited;
       stacks.push_back(std::move(last->dump));
     }
   }

@@ -137,22 +137,25 @@ std::optional<model::Rank> awaited_rank(std::string_view line) {
 std::optional<LastStack> last_stack(std::span<const std::string_view> all) {
   Lines lines(all);
   std::optional<PythonTraceback> last;
+  std::size_t heading = 0;
   while (!lines.done()) {
     if (!base::trim(lines.peek()).starts_with(kTracebackHeading)) {
       lines.take();
       continue;
     }
+    const std::size_t begun = lines.at();
     PythonTraceback raised = read_python_traceback(lines);
     if (!says_timeout(raised.exception) && !says_consequence(raised.exception)) {
       return std::nullopt;  // a failure of its own
     }
     last = std::move(raised);
+    heading = begun;
   }
   if (!last || last->frames.empty()) {
     return std::nullopt;
   }
   const bool timed_out = says_timeout(last->exception);
-  return LastStack{.dump = dump_of(std::move(*last)), .timed_out = timed_out};
+  return LastStack{.dump = dump_of(std::move(*last)), .timed_out = timed_out, .heading = heading};
 }
 
 bool was_ended_while_waiting(const model::Process& process) {

@@ -2,6 +2,7 @@
 // A call that times out raises where it waited: such a traceback is the stack of a hung rank.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <span>
@@ -18,7 +19,8 @@ inline constexpr std::string_view kTimedOut = "its last traceback";
 
 struct LastStack {
   StackDump dump;
-  bool timed_out = false;  // false: another rank had given up before
+  bool timed_out = false;   // false: another rank had given up before
+  std::size_t heading = 0;  // its line
 };
 
 /// The stack of the last traceback in these lines of one rank, if it ends in a wait for other ranks

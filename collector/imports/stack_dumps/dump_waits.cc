@@ -177,6 +177,63 @@ std::optional<model::WaitsOn> wait_of(const model::JobModel& job, const model::T
   return line ? wait_of_line(*line) : std::nullopt;
 }
 
+bool is_python(const model::Frame& frame, string_view file,
+               std::initializer_list<string_view> functions) {
+  const bool there = file.find('/') == file.npos ? base::file_name(frame.file) == file
+                                                 : frame.file.ends_with(file);
+  return frame.language == model::Language::kPython && there &&
+         std::find(functions.begin(), functions.end(), last_name(frame.function)) !=
+             functions.end();
+}
+
+constexpr string_view kPool = "concurrent/futures/thread.py";
+
+/// It is in Thread.join, called by a ThreadPoolExecutor that ends.
+bool joins_pool(const model::Thread& thread) {
+  const auto caller =
+      std::find_if_not(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
+        return frame.language != model::Language::kPython ||
+               is_python(frame, "threading.py", {"join", "_wait_for_tstate_lock"});
+      });
+  return thread.state != 'R' && caller != thread.frames.begin() && caller != thread.frames.end() &&
+         is_python(*caller, kPool, {"shutdown", "_python_exit"});
+}
+
+/// "ThreadPoolExecutor-0_8": the pool numbers its threads behind a prefix.
+bool is_numbered(string_view name) {
+  const std::size_t digits = name.find_last_not_of("0123456789");
+  return digits != name.npos && digits > 0 && digits + 1 < name.size() && name[digits] == '_';
+}
+
+/// A thread of a ThreadPoolExecutor that runs a task. If its outer frames were not copied, its name
+/// shows the pool.
+bool runs_task_of_pool(const model::Thread& thread) {
+  const auto in = [&thread](string_view file, std::initializer_list<string_view> functions) {
+    return std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
+      return is_python(frame, file, functions);
+    });
+  };
+  if (in(kPool, {"_worker"})) {
+    return in(kPool, {"run"}) || model::user_frame(thread) != nullptr;
+  }
+  return is_numbered(thread.name) && !in("threading.py", {"_bootstrap", "run"}) &&
+         model::user_frame(thread) != nullptr;
+}
+
+/// The end of a pool's thread that still runs a task.
+std::optional<model::WaitsOn> wait_for_pool(const model::Process& process,
+                                            const model::Thread& thread) {
+  const auto task = joins_pool(thread) ? std::find_if(process.threads.begin(),
+                                                      process.threads.end(), runs_task_of_pool)
+                                       : process.threads.end();
+  if (task == process.threads.end() || &*task == &thread) {
+    return std::nullopt;
+  }
+  return model::WaitsOn{.kind = "thread",
+                        .target = fmt::format("thread:{}", task->tid),
+                        .detail = "joins the threads of a ThreadPoolExecutor"};
+}
+
 /// Python raises KeyboardInterrupt after the call at this line has returned, unless the call waits
 /// in a way that a signal interrupts: the standard library's waits, and those that the line shows.
 /// A thread at any other line ran. Waits for ranks keep their meaning.
@@ -207,7 +264,8 @@ void infer_waits(model::JobModel& job) {
           thread.waits_on = waits("socket", {});
           thread.state = thread.state == 'R' ? 'S' : thread.state;
         } else {
-          thread.waits_on = wait_of(job, thread);
+          thread.waits_on = wait_for_pool(process, thread);
+          thread.waits_on = thread.waits_on ? thread.waits_on : wait_of(job, thread);
           thread.state = ran_when_interrupted(thread) ? 'R' : thread.state;
         }
       }

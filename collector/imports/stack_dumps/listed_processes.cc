@@ -86,16 +86,58 @@ void take_row(const model::Fact& row, model::Process& process) {
   }
 }
 
+bool is_in_state(const model::Fact& row, char state) {
+  return row.text("state") == std::string(1, state);
+}
+
+/// A program in state D whose stack is unknown, the only one of its command; a rank with that
+/// command was dumped.
+std::vector<model::Fact> sleeping_ranks(const Rows& rows, const std::set<pid_t>& read,
+                                        const std::set<pid_t>& ranks) {
+  std::vector<model::Fact> out;
+  for (const auto& [pid, row] : rows) {
+    if (!is_in_state(*row, 'D') || read.contains(pid)) {
+      continue;
+    }
+    std::int64_t others = 0;
+    bool of_ranks = false;
+    bool alone = true;
+    for (const auto& [other, sibling] : rows) {
+      if (other != pid && sibling->list("command") == row->list("command")) {
+        ++others;
+        of_ranks = of_ranks || ranks.contains(other);
+        alone = alone && !is_in_state(*sibling, 'D');
+      }
+    }
+    if (of_ranks && alone) {
+      out.push_back(
+          {.rank = {}, .pid = pid, .kind = "listed-sleeper", .fields = {{"others", others}}});
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 void take_rows(model::JobModel& job) {
   const Rows rows = rows_of(job);
   std::vector<model::Fact> forks;
   std::map<pid_t, int> dumped;  // containers may share a pid
+  std::set<pid_t> read;         // with a stack
+  std::set<pid_t> ranks;
   for (const model::Observation& observation : job.observations) {
     std::map<pid_t, int> here;
     for (const model::Process& process : observation.processes) {
       dumped[process.pid] = std::max(dumped[process.pid], ++here[process.pid]);
+      const bool frames =
+          std::any_of(process.threads.begin(), process.threads.end(),
+                      [](const model::Thread& thread) { return !thread.frames.empty(); });
+      if (frames) {
+        read.insert(process.pid);
+      }
+      if (frames && process.role == model::Role::kRank) {
+        ranks.insert(process.pid);
+      }
     }
   }
   for (model::Observation& observation : job.observations) {
@@ -117,7 +159,9 @@ void take_rows(model::JobModel& job) {
       }
     }
   }
+  const auto sleepers = sleeping_ranks(rows, read, ranks);
   job.facts.insert(job.facts.end(), forks.begin(), forks.end());
+  job.facts.insert(job.facts.end(), sleepers.begin(), sleepers.end());
 }
 
 namespace {
@@ -132,10 +176,6 @@ std::string_view program_of(const std::vector<std::string>& command) {
 
 bool is_listed_python(const model::Fact& row) {
   return program_of(row.list("command")).starts_with("python");
-}
-
-bool is_in_state(const model::Fact& row, char state) {
-  return row.text("state") == std::string(1, state);
 }
 
 /// The parent of a zombie: of its row, else the only living program of that name that is older.

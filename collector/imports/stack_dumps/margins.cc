@@ -13,13 +13,18 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::string_view kMarks = " \t>";
 constexpr std::size_t kWidest = 64;
 constexpr std::size_t kCodeBlock = 4;        // blanks; fewer may be the text's own indentation
 constexpr std::size_t kLongestTitle = 1024;  // characters of the line that begins a dump
 
+constexpr std::string_view kMarks = " \t>";
+
+/// Blanks and marks of quotations; of a comment also its "# ".
 std::string_view margin_of(std::string_view line) {
-  const std::size_t end = line.find_first_not_of(kMarks);
+  std::size_t end = line.find_first_not_of(kMarks);
+  if (end != line.npos && line.substr(end).starts_with("# ")) {
+    end = line.find_first_not_of(kMarks, end + 1);
+  }
   return line.substr(0, end == line.npos || end > kWidest ? 0 : end);
 }
 
@@ -40,7 +45,7 @@ bool begins_dump(std::string_view line) {
 }
 
 bool has_margin(std::string_view line, std::string_view margin) {
-  return line.starts_with(margin) || is_blank(line);
+  return line.starts_with(margin) || is_blank(line) || base::trim(line) == base::trim(margin);
 }
 
 void take_off(std::string_view& line, std::string_view margin) {

@@ -137,6 +137,21 @@ bool begins_by_command(Lines& lines, StackDump& dump) {
   return true;
 }
 
+/// "close (connector.py:658)   <- stuck here": the frame without what a person wrote behind it.
+std::string_view without_remark(std::string_view line) {
+  for (std::size_t open = line.find(" ("); open != line.npos; open = line.find(" (", open + 1)) {
+    const std::size_t close = line.find(')', open);
+    const std::string_view place =
+        close == line.npos ? std::string_view() : line.substr(open + 2, close - open - 2);
+    const std::size_t colon = place.rfind(':');
+    if (colon != place.npos && number_of(place.substr(colon + 1), 100'000'000) &&
+        line.substr(close + 1).starts_with(' ')) {
+      return line.substr(0, close + 1);
+    }
+  }
+  return line;
+}
+
 /// False if the line is not part of this dump.
 bool read_line(std::string_view line, StackDump& dump, model::Thread*& thread, RankClaim& claim) {
   if (line.starts_with("Thread ")) {
@@ -158,7 +173,7 @@ bool read_line(std::string_view line, StackDump& dump, model::Thread*& thread, R
     }
     return true;
   }
-  auto frame = py_spy_frame(line);
+  auto frame = py_spy_frame(without_remark(line));
   return !frame || add_frame(*thread, std::move(*frame));
 }
 
@@ -218,15 +233,46 @@ bool is_py_spy_thread(std::string_view line) {
   return named && (line.starts_with(" (idle") || line.starts_with(" (active"));
 }
 
+namespace {
+
+/// Headings of main threads without a frame between them: a person wrote those processes above one
+/// stack because all of them have it.
+std::vector<std::string_view> take_shared_headings(Lines& lines) {
+  std::vector<std::string_view> out;
+  const auto is_main = [](std::string_view line) {
+    return is_py_spy_thread(line) && line.ends_with(": \"MainThread\"");
+  };
+  while (is_main(lines.peek()) && is_main(lines.peek(1)) && lines.peek() != lines.peek(1)) {
+    out.push_back(lines.take());
+  }
+  return out;
+}
+
+/// A process with that heading and the stack of `dump`.
+StackDump with_stack_of(const StackDump& dump, std::string_view heading) {
+  StackDump out = new_dump();
+  if (model::Thread* thread = begin_thread(heading, out); thread != nullptr) {
+    thread->frames = dump.process.threads.front().frames;
+    out.process.pid = std::max(thread->tid, 0);
+  }
+  return out;
+}
+
+}  // namespace
+
 bool read_py_spy(Lines& lines, std::vector<StackDump>& out) {
   StackDump dump = new_dump();
   if (out.size() >= kMostDumps) {
     return false;
   }
+  std::vector<std::string_view> shared;
   if (begins(lines.peek(), dump)) {
     lines.take();
-  } else if (!begins_by_command(lines, dump) && !is_py_spy_thread(lines.peek())) {
-    return false;
+  } else if (!begins_by_command(lines, dump)) {
+    if (!is_py_spy_thread(lines.peek())) {
+      return false;
+    }
+    shared = take_shared_headings(lines);
   }
   model::Thread* thread = nullptr;
   RankClaim claim;
@@ -241,6 +287,11 @@ bool read_py_spy(Lines& lines, std::vector<StackDump>& out) {
     dump.process.pid = main == threads.end() ? 0 : std::max(main->tid, 0);
   }
   put_main_first(dump);
+  for (const std::string_view heading : shared) {
+    if (out.size() < kMostDumps && !dump.process.threads.empty()) {
+      out.push_back(with_stack_of(dump, heading));
+    }
+  }
   out.push_back(std::move(dump));
   return true;
 }

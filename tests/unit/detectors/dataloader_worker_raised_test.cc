@@ -43,5 +43,25 @@ TEST(DataloaderWorkerRaised, OnlySuspectsAMessageThatTheJobSurvived) {
                                               .build())));
 }
 
+TEST(DataloaderWorkerRaised, PointsAtWhoWaitsForTheBatchWhereTheMessageHasNoLine) {
+  const auto findings = asked(
+      kKind, job()
+                 .ranks(2)
+                 .stack(0, kInBarrier)
+                 .stack(1,
+                        "py:get@/usr/lib/python3.11/queue.py:180 | "
+                        "py:_try_get_data@/v/torch/utils/data/dataloader.py:1310 | "
+                        "py:preload@/srv/data.py:45 | py:main@/srv/train.py:20")
+                 .log({},
+                      "RuntimeError: could not unlink the shared memory file /torch_1_2_3 : No "
+                      "such file or directory (2)\n")
+                 .build());
+  ASSERT_EQ(findings.size(), 1u);
+  ASSERT_FALSE(findings[0].locations.empty());
+  EXPECT_EQ(findings[0].locations[0].file, "/srv/data.py");
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1}));
+  EXPECT_TRUE(findings[0].culprits.empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

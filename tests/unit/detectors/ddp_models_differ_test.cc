@@ -33,6 +33,26 @@ TEST(DdpModelsDiffer, ReadsDdpsOwnMessage) {
   EXPECT_EQ(findings[0].locations.at(0).line, 12);
 }
 
+TEST(DdpModelsDiffer, IsSilentOnTheMessageOfACallThatTimedOut) {
+  const std::string timeout =
+      "[rank1]:[E606 09:09:08.1 ProcessGroupNCCL.cpp:757] [Rank 1] Watchdog caught collective "
+      "operation timeout: WorkNCCL(SeqNum=1, OpType=ALLGATHER)\n";
+  const std::string raised =
+      "[rank1]: Traceback (most recent call last):\n"
+      "[rank1]:   File \"/srv/train.py\", line 12, in main\n"
+      "[rank1]:     model = DDP(model)\n"
+      "[rank1]:   File \"/v/site-packages/torch/distributed/utils.py\", line 286, in verify\n"
+      "[rank1]:     return dist._verify_params_across_processes(group, tensors, logger)\n"
+      "[rank1]: RuntimeError: DDP expects same model across all ranks, but Rank 1 has 51 params, "
+      "while rank 0 has inconsistent 0 params.\n";
+  const auto of = [](const std::string& text) {
+    return asked("ddp-models-differ", job().ranks(2).log({}, text).ended().build());
+  };
+  ASSERT_EQ(of(raised + timeout).size(), 1U);
+  EXPECT_EQ(of(raised + timeout)[0].locations.at(0).line, 12);
+  EXPECT_TRUE(of(timeout + raised).empty());
+}
+
 TEST(DdpModelsDiffer, IsAGuessWithoutTheMessage) {
   EXPECT_TRUE(nothing_likely(
       asked("ddp-models-differ", job().ranks(2).stack(0, kConstructor).exited(1, 1).build())));

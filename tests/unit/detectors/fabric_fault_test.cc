@@ -190,5 +190,19 @@ TEST(FabricFault, AnAdapterThatRefusesItsOwnMemoryIsNotAConsequence) {
   EXPECT_NE(findings.at(0).fix.find("NCCL_NET_GDR_LEVEL"), std::string::npos);
 }
 
+TEST(FabricFault, OnlySuspectsAStateThatTheDriverLost) {
+  const auto findings =
+      asked("fabric-fault", job()
+                                .ranks(2)
+                                .stack(kAll, kInBarrier)
+                                .fact("fabric-event", {{"event", std::string("fabric-state")},
+                                                       {"source", std::string("kernel")},
+                                                       {"text", std::string("NVRM: x")}})
+                                .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_NE(findings[0].fix.find("fabric manager"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

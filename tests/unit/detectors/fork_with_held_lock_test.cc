@@ -274,5 +274,19 @@ TEST(ForkWithHeldLock, TheOneThreadThatGdbWasAskedForMayNotBeTheOnlyOne) {
   EXPECT_EQ(told("from py-spy"), 0U);  // it does not show threads without Python
 }
 
+TEST(ForkWithHeldLock, MultiprocessingOfPython2AlwaysForks) {
+  const auto of = [](const std::string& version) {
+    const std::string library = "/usr/lib/python" + version;
+    return asked(kKind,
+                 dumped("py:acquire@" + library + "/threading.py:174 | py:_acquireLock@" + library +
+                            "/logging/__init__.py:212 | py:reset@/srv/a.py:15 | "
+                            "py:run@" +
+                            library + "/multiprocessing/process.py:114",
+                        model::Role::kOther));
+  };
+  EXPECT_EQ(of("2.7").size(), 1u);
+  EXPECT_TRUE(of("3.11").empty()) << "it may have been spawned";
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -66,5 +66,22 @@ TEST(KernelWaits, OrdinarySleepIsNone) {
   }
 }
 
+TEST(KernelWaits, StateDOfATableIsAPossibleStallWhileRanksWait) {
+  const auto of = [](const std::string& stack) {
+    return asked("io-stall", job()
+                                 .ranks(1)
+                                 .stack(0, stack)
+                                 .progress(model::Progress::kUnknown)
+                                 .fact("listed-sleeper", {{"others", std::int64_t{7}}})
+                                 .build());
+  };
+  const auto findings = of(kInBarrier);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0}));
+  EXPECT_TRUE(of("py:compute@/srv/train.py:3").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -233,5 +233,32 @@ TEST(Tracebacks, OfOneExceptionTheOneFromFurtherInsideRemains) {
   EXPECT_EQ(kept("FileNotFoundError: b.npy").size(), 2U);
 }
 
+/// What rank 1 printed after a watchdog gave up; the last frame is in `file`.
+std::vector<Traceback> after_timeout_of(int rank, const std::string& file) {
+  const std::string label = "[rank" + std::to_string(rank) + "]:";
+  return read(label +
+              "[E606 09:09:08.1 ProcessGroupNCCL.cpp:757] [Rank 1] Watchdog caught collective "
+              "operation timeout: WorkNCCL(SeqNum=1, OpType=ALLGATHER)\n"
+              "[rank1]: Traceback (most recent call last):\n"
+              "[rank1]:   File \"/srv/train.py\", line 9, in main\n"
+              "[rank1]:     gather(out)\n"
+              "[rank1]:   File \"" +
+              file +
+              "\", line 286, in gather\n"
+              "[rank1]:     return unpack(out)\n"
+              "[rank1]: ValueError: 0 items\n");
+}
+
+TEST(Tracebacks, ACallOfTorchAfterTheRanksOwnTimeoutIsAConsequence) {
+  const std::string torch = "/v/site-packages/torch/distributed/utils.py";
+  const auto own = after_timeout_of(1, torch);
+  ASSERT_EQ(own.size(), 1U);
+  EXPECT_TRUE(own[0].after_timeout);
+  EXPECT_TRUE(is_consequence(own[0]));
+  // The timeout of another rank may be the consequence of this exception.
+  EXPECT_FALSE(is_consequence(after_timeout_of(0, torch).at(0)));
+  EXPECT_FALSE(is_consequence(after_timeout_of(1, "/srv/data.py").at(0)));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a user line shows about a wait that is not in the dump.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/model/questions.h"
+#include "tests/unit/imports/read_text.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -75,6 +77,46 @@ TEST(DumpWaits, AreNoneWhereTheThreadRunsOrTheLineIsALibrarys) {
   EXPECT_EQ(wait_on(""), "");
   EXPECT_EQ(wait_on("("), "");
   EXPECT_EQ(wait_on("open("), "file");
+}
+
+constexpr std::string_view kJoins =
+    "Thread 71 (idle): \"MainThread\"\n    _wait_for_tstate_lock (threading.py:1169)\n    join "
+    "(threading.py:1149)\n";
+
+/// The thread whose end the main thread waits for; `caller` called join().
+std::string joined(const std::string& caller, const std::string& threads) {
+  model::JobModel job = read_dump(fmt::format("{}    {}\n{}", kJoins, caller, threads));
+  infer_waits(job);
+  const auto& waits = only(job).threads.at(0).waits_on;
+  return waits ? waits->target : "";
+}
+
+const std::string kIdleOfPool =
+    "Thread 72 (idle): \"io_0\"\n    _worker (concurrent/futures/thread.py:81)\n    run "
+    "(threading.py:982)\n    _bootstrap (threading.py:1002)\n";
+const std::string kBusyOfPool =
+    "Thread 73 (active): \"io_1\"\n    put (store.py:40)\n    run "
+    "(concurrent/futures/thread.py:58)\n"
+    "    _worker (concurrent/futures/thread.py:83)\n    run (threading.py:982)\n";
+
+TEST(DumpWaits, AnExecutorThatEndsWaitsForItsThreadWithATask) {
+  const std::string pool = kIdleOfPool + kBusyOfPool;
+  EXPECT_EQ(joined("shutdown (concurrent/futures/thread.py:239)\n    close (app.py:8)", pool),
+            "thread:73");
+  EXPECT_EQ(joined("_python_exit (concurrent/futures/thread.py:31)", pool), "thread:73");
+  EXPECT_EQ(joined("_python_exit (concurrent/futures/thread.py:31)", kIdleOfPool), "");
+  EXPECT_EQ(joined("close (app.py:8)", pool), "") << "it may join any thread";
+}
+
+TEST(DumpWaits, TheNameShowsThePoolWhereTheOuterFramesWereNotCopied) {
+  const std::string shutdown = "shutdown (concurrent/futures/thread.py:239)";
+  EXPECT_EQ(joined(shutdown, "Thread 73 (active): \"io_1\"\n    put (store.py:40)\n"), "thread:73");
+  EXPECT_EQ(joined(shutdown, "Thread 73 (active): \"reader\"\n    put (store.py:40)\n"), "");
+  EXPECT_EQ(joined(shutdown,
+                   "Thread 73 (active): \"io_1\"\n    put (store.py:40)\n    run "
+                   "(threading.py:982)\n"),
+            "")
+      << "the program started it";
 }
 
 }  // namespace

@@ -91,5 +91,28 @@ TEST(PastedDumps, SedShowsTheSourceOfAFrame) {
   EXPECT_EQ(line("% sed -n 's/12p/x/' util/child.py\n    os.waitpid(pid, 0)\n", 12), "");
 }
 
+TEST(PastedDumps, ARemarkBehindAFrameIsNoPartOfIt) {
+  const auto job = read_dump(
+      "Thread 71 (idle): \"MainThread\"\n    join (threading.py:1149)\n"
+      "    close (store.py:658)      <- stuck here (forever)\n    main (serve.py:9)  # ok\n");
+  const auto& frames = only(job).threads.at(0).frames;
+  ASSERT_EQ(frames.size(), 3U);
+  EXPECT_EQ(frames[1].function, "close");
+  EXPECT_EQ(frames[1].line, 658);
+  EXPECT_EQ(frames[2].line, 9);
+}
+
+TEST(PastedDumps, MainThreadsAboveOneStackAllHaveIt) {
+  const auto job = read_dump(
+      "Thread 71 (active): \"MainThread\"\nThread 72 (active): \"MainThread\"\n"
+      "    broadcast (torch/distributed/distributed_c10d.py:1191)\n    main (train.py:9)\n");
+  const auto& processes = job.observations.front().processes;
+  ASSERT_EQ(processes.size(), 2U);
+  for (const model::Process& process : processes) {
+    EXPECT_EQ(process.pid, process.threads.at(0).tid);
+    EXPECT_EQ(process.threads.at(0).frames.size(), 2U);
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

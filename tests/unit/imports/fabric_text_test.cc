@@ -171,5 +171,16 @@ TEST(FabricText, AnAdapterThatDoesNotAnswerHasFailed) {
   }
 }
 
+TEST(FabricText, TheDriverLostTheStateOfItsFabric) {
+  const auto job = read_log(
+      "[Mon Sep  7 13:36:01 2026] NVRM: nvCheckOkFailedNoLog: Check failed: NVLink fabric state "
+      "cached by the driver is out of sync [NV_ERR_FABRIC_STATE_OUT_OF_SYNC] (0x00000087)\n"
+      "[Mon Sep  7 13:36:02 2026] NVRM: knvlinkSendInbandData_IMPL: Failed to send inband data: 0\n"
+      "[Mon Sep  7 13:36:03 2026] NVRM: loading NVIDIA UNIX x86_64 Kernel Module\n");
+  ASSERT_EQ(model::facts(job, "fabric-event").size(), 1U);
+  EXPECT_EQ(event(job).text("event"), "fabric-state");
+  EXPECT_EQ(event(job).number("count"), 2);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

@@ -254,6 +254,20 @@ TEST(TimedOut, ATracebackIsTheStackOfARankThatWaited) {
   EXPECT_TRUE(model::rank_process(job, 2)->threads.front().frames.empty());
 }
 
+TEST(TimedOut, AConnectionLostAfterTheWatchdogOfAnotherIsTheEndOfAWait) {
+  const std::string watchdog =
+      "[rank1]:[E810 03:04:11.0 ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog caught collective "
+      "operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=4, NumelOut=4, "
+      "Timeout(ms)=600000) ran for 600096 milliseconds before timing out.\n";
+  const std::string lost = gave_up(0, "Connection closed by peer [192.0.2.7]:57000");
+  const auto waited = read_log(watchdog + lost);
+  ASSERT_NE(model::rank_process(waited, 0), nullptr);
+  EXPECT_EQ(model::rank_process(waited, 0)->threads.at(0).frames.at(1).line, 16);
+  const auto first = read_log(lost + watchdog);  // whose end it felt is unknown
+  EXPECT_TRUE(model::rank_process(first, 0) == nullptr ||
+              model::rank_process(first, 0)->threads.at(0).frames.empty());
+}
+
 TEST(TimedOut, OfTheWorldASilentRankIsTheOneThatDidNotCome) {
   const auto timeout = [](int rank) {
     return fmt::format(

@@ -53,7 +53,8 @@ std::string with_margin(std::string_view text, std::string_view margin) {
 TEST(Margins, ADumpsOwnIndentationStays) {
   for (const std::string_view dump : {kFaulthandler, kPySpy, kPystack, kGdb}) {
     EXPECT_FALSE(without_margins(dump));
-    for (const std::string_view margin : {"    ", "> ", ">", "> > ", "\t", ">     "}) {
+    for (const std::string_view margin :
+         {"    ", "> ", ">", "> > ", "\t", ">     ", "# ", "    # "}) {
       EXPECT_EQ(without_margins(with_margin(dump, margin)), std::string(dump)) << margin;
     }
   }
@@ -87,6 +88,11 @@ TEST(Margins, ALogIsIndentedAsAWhole) {
   EXPECT_FALSE(without_margins("a\n    b\n"));
   EXPECT_FALSE(without_margins(""));
   EXPECT_FALSE(without_margins("   >  \n"));
+}
+
+TEST(Margins, OfACommentOnlyItsMarkIsOne) {
+  EXPECT_FALSE(without_margins("#0  0x00007f26 in poll () from /usr/lib/libc.so.6\n"));
+  EXPECT_FALSE(without_margins("### Process 71: python\n# text\n"));
 }
 
 }  // namespace

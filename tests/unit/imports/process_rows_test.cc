@@ -108,5 +108,28 @@ TEST(JoinedDumps, TheFramesOfTwoToolsAreOneStack) {
   }
 }
 
+TEST(ProcessRows, ARankInStateDWithoutAStackIsAFact) {
+  const auto sleepers = [](const std::string& first, const std::string& second) {
+    const auto job = read_dump(
+        "Thread 73 (active): \"MainThread\"\n    barrier "
+        "(torch/distributed/distributed_c10d.py:2784)\n    main (fit.py:9)\n\n"
+        "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND\n"
+        "me 71 99 1.2 123456 7890 ? " +
+        first + " 10:02 72:40 python fit.py\nme 72 99 1.2 123456 7890 ? " + second +
+        " 10:02 72:40 python fit.py\nme 73 99 1.2 123456 7890 ? Rl 10:02 72:40 python fit.py\n"
+        "me 74 99 1.2 123456 7890 ? Dl 10:02 72:40 python other.py\n");
+    std::vector<pid_t> pids;
+    for (const model::Fact& fact : job.facts) {
+      if (fact.kind == "listed-sleeper") {
+        pids.push_back(fact.pid.value_or(0));
+      }
+    }
+    return pids;
+  };
+  EXPECT_EQ(sleepers("Dl", "Rl"), (std::vector<pid_t>{71}));
+  EXPECT_TRUE(sleepers("Rl", "Rl").empty()) << "only another program sleeps";
+  EXPECT_TRUE(sleepers("Dl", "Dl").empty()) << "several read a file";
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
