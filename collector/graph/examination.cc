@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "collector/graph/launch_places.h"
+#include "collector/graph/recorded_lines.h"
 
 namespace ddpdoctor::graph {
 
@@ -22,6 +23,7 @@ const GroupView* Examination::group(std::string_view id) const {
 }
 
 Examination examine(const model::JobModel& job) {
+  mark_called_lines(job);
   History history(job);
   place_launches(job, history);
   std::vector<Standing> stands = standings(job, history);

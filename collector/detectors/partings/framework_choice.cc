@@ -225,7 +225,8 @@ Branch branch_of_choice(const model::JobModel& job, const Choice& choice) {
     }
   }
   Branch branch = branch_of(block, site, dependence_of(choice.origin), choice.ours);
-  branch.unproven = !choice.users || is_unproven(choice.origin);  // other conditions lead there, too
+  branch.unproven =
+      !choice.users || is_unproven(choice.origin);  // other conditions lead there, too
   return branch;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "collector/program/flow/separation.h"
+#include "collector/program/origin/called_lines.h"
 #include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {
@@ -42,6 +43,11 @@ bool may_be_left_out(const Origin& guard) {
   const bool by_size = guard.variables.size() == 1 && guard.variables.front() == "WORLD_SIZE";
   return (is_own(guard.source) && !guard.like_an_option) ||
          (guard.source == Source::kEnvironment && !by_size);
+}
+
+/// Records do not show that the call was left out; they have no calls of mpi4py.
+bool took_place(const CallRow& agreement, const SourceText& text, Node call) {
+  return agreement.module.starts_with("mpi4py") || may_have_called(text, call);
 }
 
 }  // namespace
@@ -131,7 +137,7 @@ bool Slicer::agreed(const File& file, std::size_t scope, std::string_view name,
                              : call_of_attribute(last_of(call.field(Field::kFunction).text()));
     const std::vector<Node> given = arguments_of(call);
     return row != nullptr && row->does == CallDoes::kAgrees && !given.empty() &&
-           given.front().text() == name &&
+           given.front().text() == name && took_place(*row, *file.text, call) &&
            !may_be_left_out(guards(file, scope, file.facts->index->statement_of(call), where));
   });
 }
