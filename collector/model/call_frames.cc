@@ -33,6 +33,14 @@ bool by_framework(const sources::RecordedCall& call) {
                      [](const auto& frame) { return is_framework_file(frame.file); });
 }
 
+bool same_frames(const sources::RecordedCall& a, const sources::RecordedCall& b) {
+  return std::equal(a.stack.begin(), a.stack.end(), b.stack.begin(), b.stack.end(),
+                    [](const auto& one, const auto& other) {
+                      return one.line == other.line && one.file == other.file &&
+                             one.function == other.function;
+                    });
+}
+
 Fact frames_fact(Rank rank, const std::string& group, const sources::RecordedCall& call) {
   std::vector<std::string> frames;
   for (const sources::RecordedFrame& site : call.stack) {
@@ -51,11 +59,17 @@ Fact frames_fact(Rank rank, const std::string& group, const sources::RecordedCal
 }  // namespace
 
 std::vector<Fact> newest_frames(const sources::Recording& recording, GroupId group_id) {
-  constexpr std::size_t kNewest = 2;
+  constexpr std::size_t kNewest = 3;  // of them, one is common to ranks that diverged after it
   std::vector<Fact> out;
-  std::map<std::size_t, std::size_t> seen;
+  std::map<std::size_t, std::vector<const sources::RecordedCall*>> newest;
   for (auto call = recording.calls.rbegin(); call != recording.calls.rend(); ++call) {
-    if (!call->point_to_point && ++seen[call->group] <= kNewest && by_framework(*call)) {
+    auto& of_group = newest[call->group];
+    const bool again = !of_group.empty() && same_frames(*of_group.back(), *call);
+    if (call->point_to_point || again || of_group.size() == kNewest) {
+      continue;
+    }
+    of_group.push_back(&*call);
+    if (by_framework(*call)) {
       out.push_back(frames_fact(*recording.rank, group_id(recording, call->group), *call));
     }
   }

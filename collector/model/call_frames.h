@@ -19,8 +19,9 @@ inline constexpr std::string_view kCallFrames = "call-frames";
 /// The id of a group by its index in a recording.
 using GroupId = std::string (*)(const sources::Recording& recording, std::size_t index);
 
-/// The newest two calls in each group, if a framework made them: rank, group, sequence, frames
-/// ("line function file", innermost first). The recording must be of a rank.
+/// The newest call in each group, and the newest ones before it that came from other frames, if a
+/// framework made them: rank, group, sequence, frames ("line function file", innermost first). The
+/// recording must be of a rank.
 std::vector<Fact> newest_frames(const sources::Recording& recording, GroupId group_id);
 
 /// The frames of the user and of frameworks, innermost first; empty if they are not known.
