@@ -26,6 +26,7 @@
 #include "collector/detectors/evidence/threads_in_calls.h"
 #include "collector/detectors/evidence/told_gil_holder.h"
 #include "collector/detectors/evidence/told_timeouts.h"
+#include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/detectors/evidence/unknown_log.h"
 #include "collector/detectors/evidence/waiting_aborts.h"
 #include "collector/detectors/evidence/where_dumped.h"
@@ -136,7 +137,7 @@ Findings nothing_known(const graph::Examination& examination) {
   }
   quote_trouble(examination.job, finding);
   for (const model::Log& log : examination.job.logs) {
-    if (log.text.find("Watchdog caught collective operation timeout") != std::string::npos) {
+    if (log.text.find(kWatchdogTimeout) != std::string::npos) {
       finding.evidence.push_back(
           {.rank = log.rank, .text = "log: a collective timed out; the rank is not named"});
     }

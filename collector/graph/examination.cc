@@ -23,7 +23,7 @@ const GroupView* Examination::group(std::string_view id) const {
 }
 
 Examination examine(const model::JobModel& job) {
-  mark_called_lines(job);
+  mark_recorded_lines(job);
   History history(job);
   place_launches(job, history);
   std::vector<Standing> stands = standings(job, history);

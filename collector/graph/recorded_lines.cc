@@ -11,7 +11,7 @@
 
 namespace ddpdoctor::graph {
 
-void mark_called_lines(const model::JobModel& job) {
+void mark_recorded_lines(const model::JobModel& job) {
   std::map<std::string_view, std::set<int>> lines;
   for (const model::CollectiveCall& call : job.collectives) {
     for (const model::CallSite& site : call.callers) {

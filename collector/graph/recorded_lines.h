@@ -7,6 +7,6 @@
 namespace ddpdoctor::graph {
 
 /// Only complete records show that a line called none.
-void mark_called_lines(const model::JobModel& job);
+void mark_recorded_lines(const model::JobModel& job);
 
 }  // namespace ddpdoctor::graph

@@ -129,8 +129,8 @@ struct JobModel {
   std::vector<CollectiveCall> collectives;
   std::vector<Fact> facts;
   std::map<std::string, program::SourceText> sources;
-  /// The functions of frameworks on the ranks' stacks, by file. Apart from the user's: names in the
-  /// user's code are looked up in `sources` alone.
+  /// Files of frameworks that are on the ranks' stacks. Apart from the user's: names in the user's
+  /// code are looked up in `sources` alone.
   std::map<std::string, program::SourceText> framework_sources;
   std::vector<Log> logs;
   Coverage coverage;

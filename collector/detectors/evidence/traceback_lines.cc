@@ -200,10 +200,6 @@ bool is_of_torch_distributed(const model::CallSite& frame) {
          frame.file.find("torch/nn/parallel/") != std::string::npos;
 }
 
-bool reports_timeout(std::string_view line) {
-  return line.find("Watchdog caught collective operation timeout") != std::string_view::npos;
-}
-
 bool is_of_cleanup(const std::vector<model::CallSite>& frames) {
   constexpr std::array<std::string_view, 9> kEnds = {"shutdown", "close",     "__del__",
                                                      "cleanup",  "_cleanup",  "stop",

@@ -59,8 +59,8 @@ bool is_of_cleanup(const std::vector<model::CallSite>& frames);
 /// The code of torch that calls collectives.
 bool is_of_torch_distributed(const model::CallSite& frame);
 
-/// The NCCL watchdog of the rank that writes this gives up.
-bool reports_timeout(std::string_view line);
+/// What the NCCL watchdog of a rank writes when it gives up.
+inline constexpr std::string_view kWatchdogTimeout = "Watchdog caught collective operation timeout";
 
 /// The class of an exception that the compiler raises for the script itself.
 bool is_of_syntax(std::string_view name);

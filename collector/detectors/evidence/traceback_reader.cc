@@ -308,7 +308,7 @@ void Reader::add_source(std::string_view line, Open& newest) {
 }
 
 void Reader::read_line(std::size_t i, std::string_view line) {
-  timed_out_ = timed_out_ || (stream_[i].rank && reports_timeout(line));
+  timed_out_ = timed_out_ || (stream_[i].rank && base::contains(line, kWatchdogTimeout));
   const auto message = pytest_message(line);
   if (message && !in_message_ && open_.empty() && !begins_traceback(line) &&
       ++messages_ <= kMostMessages) {

@@ -81,7 +81,7 @@ bool is_nccl_after_timeout(const model::JobModel& job, const Traceback& tracebac
   const bool of_system = base::contains(traceback.exception, "unhandled system error") ||
                          base::contains(traceback.exception, "ncclSystemError");
   const std::string_view log = job.logs.at(traceback.log).text;
-  const std::size_t timeout = log.find("Watchdog caught collective operation timeout");
+  const std::size_t timeout = log.find(kWatchdogTimeout);
   if (!of_system || timeout == log.npos) {
     return false;
   }

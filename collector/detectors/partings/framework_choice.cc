@@ -85,27 +85,15 @@ std::optional<program::OriginStep> users_step(const program::Origin& origin) {
   return guarded ? *next : *found;
 }
 
-void add_choice_of(Test test, program::Origin origin, bool ours, std::vector<Choice>& out) {
+void add_choice_of(Test test, program::Origin origin, bool ours, bool narrowed,
+                   std::vector<Choice>& out) {
   if (dependence_of(origin) != program::Dependence::kNone) {
     auto users = users_step(origin);
     out.push_back({.ours = ours,
                    .test = std::move(test),
                    .origin = std::move(origin),
-                   .users = std::move(users)});
-  }
-}
-
-void add_choices(const model::JobModel& job, const std::vector<Block>& blocks, const Path& path,
-                 bool ours, std::vector<Choice>& out) {
-  const program::SourceText& lines = lines_of(job, path.front().file);
-  const Path callers(path.begin() + 1, path.end());
-  for (const Block& block : blocks) {
-    if (block.kind != program::BlockKind::kFor && !block.condition.empty()) {
-      model::CallSite where = path.front();
-      where.line = block.line;
-      add_choice_of({.where = std::move(where), .condition = block.condition},
-                    origin_of(job, lines, block, callers), ours, out);
-    }
+                   .users = std::move(users),
+                   .narrowed = narrowed});
   }
 }
 
@@ -117,10 +105,6 @@ std::vector<Block> only_there(std::vector<Block> of, const std::vector<Block>& o
     });
   });
   return of;
-}
-
-Path from(const Path& path, std::size_t frame) {
-  return {path.begin() + static_cast<std::ptrdiff_t>(frame), path.end()};
 }
 
 /// One side's way from the place up to which all ranks came together.
@@ -181,10 +165,15 @@ void add_way(const model::JobModel& job, const Way& way, bool ours, std::vector<
     if (i == way.begins && way.together) {
       blocks = only_there(std::move(blocks), program::deciding_branches(lines, *way.together));
     }
-    const std::size_t before = out.size();
-    add_choices(job, blocks, from(way.path, i), ours, out);
-    std::for_each(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(),
-                  [&way](Choice& one) { one.narrowed = way.narrowed; });
+    const Path callers(way.path.begin() + static_cast<std::ptrdiff_t>(i) + 1, way.path.end());
+    for (const Block& block : blocks) {
+      if (block.kind != program::BlockKind::kFor && !block.condition.empty()) {
+        model::CallSite where = site;
+        where.line = block.line;
+        add_choice_of({.where = std::move(where), .condition = block.condition},
+                      origin_of(job, lines, block, callers), ours, way.narrowed, out);
+      }
+    }
   }
 }
 
@@ -199,7 +188,7 @@ std::vector<Choice> choices_on_the_way(const model::JobModel& job, const Path& o
   add_way(job, theirs, false, out);
   if (const auto loop = left_loop(job, fork); loop && loop->way_out) {
     add_choice_of({.where = loop->way_out->where, .condition = loop->way_out->condition},
-                  origin_of(job, *loop->way_out), loop->ours_left, out);
+                  origin_of(job, *loop->way_out), loop->ours_left, false, out);
   }
   return out;
 }

@@ -115,7 +115,7 @@ Files wanted_files(const JobModel& job) {
   return files;
 }
 
-/// The files of frameworks between the user's code and the calls that the ranks are in.
+/// The files of frameworks on the ranks' stacks.
 Files framework_files(const JobModel& job) {
   Files files;
   for (const Observation& observation : job.observations) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collector/program/origin/callees.h"
 #include "collector/program/origin/passing.h"
 #include "collector/program/origin/slicer.h"
 
@@ -51,20 +52,6 @@ std::string_view text_passed(Node name, const Where& where) {
     at = by->caller;
   }
   return node ? string_text(node) : std::string_view();
-}
-
-/// The methods of this name, in whichever class.
-std::vector<Callable> methods_named(const Files& files, std::string_view name) {
-  std::vector<Callable> out;
-  for (const File& file : files.all()) {
-    const auto [begin, end] = file.facts->functions.equal_range(name);
-    for (auto one = begin; one != end; ++one) {
-      if (is_method(file, one->second)) {
-        out.push_back({.file = &file, .scope = one->second});
-      }
-    }
-  }
-  return out;
 }
 
 }  // namespace
@@ -119,7 +106,7 @@ std::optional<Origin> Slicer::function_by_name(Node object, Node name, const Whe
     }
   }
   if (functions == 0 && !hook.empty()) {  // of a class that is not known
-    for (const Callable& one : methods_named(files_, hook)) {
+    for (const Callee& one : methods_named(hook, files_)) {
       ++functions;
       out = stronger(std::move(out), of_function(*one.file, one.scope));
     }

@@ -22,20 +22,6 @@ const std::size_t* method_of(const Definition& of, std::string_view name) {
   return nullptr;
 }
 
-std::vector<Callee> all_methods(std::string_view name, const Files& files) {
-  std::vector<Callee> out;
-  for (const File& file : files.all()) {
-    const auto [begin, end] = file.facts->functions.equal_range(name);
-    for (auto one = begin; one != end; ++one) {
-      const Callee found{.file = &file, .scope = one->second};
-      if (is_method(file, one->second) && std::find(out.begin(), out.end(), found) == out.end()) {
-        out.push_back(found);
-      }
-    }
-  }
-  return out;
-}
-
 bool is_of_user(const Definition& one) {
   return one.kind == Definition::Kind::kClass;
 }
@@ -52,7 +38,7 @@ std::vector<Callee> method(Node callee, const Where& where, Slicer& slicer) {
   const Node object = callee.field(Field::kObject);
   const Definition owner = slicer.class_of_value(object, where);
   if (owner.kind == Definition::Kind::kUnknown) {
-    auto found = all_methods(name, files);
+    auto found = methods_named(name, files);
     return found.size() == 1 ? found : std::vector<Callee>{};
   }
   if (!is_of_user(owner)) {
@@ -76,6 +62,20 @@ std::vector<Callee> method(Node callee, const Where& where, Slicer& slicer) {
 
 }  // namespace
 
+std::vector<Callee> methods_named(std::string_view name, const Files& files) {
+  std::vector<Callee> out;
+  for (const File& file : files.all()) {
+    const auto [begin, end] = file.facts->functions.equal_range(name);
+    for (auto one = begin; one != end; ++one) {
+      const Callee found{.file = &file, .scope = one->second};
+      if (is_method(file, one->second) && std::find(out.begin(), out.end(), found) == out.end()) {
+        out.push_back(found);
+      }
+    }
+  }
+  return out;
+}
+
 std::vector<Callee> methods_of(const Definition& owner, std::string_view name, const Files& files) {
   for (const Definition& one : files.bases_of(owner)) {
     const std::size_t* const method =
@@ -89,7 +89,7 @@ std::vector<Callee> methods_of(const Definition& owner, std::string_view name, c
 
 std::vector<Callee> overrides_of(const Definition& base, std::string_view name,
                                  const Files& files) {
-  std::vector<Callee> out = all_methods(name, files);
+  std::vector<Callee> out = methods_named(name, files);
   std::erase_if(out, [&](const Callee& one) {
     const Definition of{
         .kind = Definition::Kind::kClass, .file = one.file, .scope = one.function().outer};

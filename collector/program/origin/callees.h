@@ -21,6 +21,9 @@ struct Callee {
   bool operator==(const Callee&) const = default;
 };
 
+/// The methods of this name, in whichever class.
+std::vector<Callee> methods_named(std::string_view name, const Files& files);
+
 /// The method of a user's class or of its first base that defines it; empty if no known file does.
 std::vector<Callee> methods_of(const Definition& owner, std::string_view name, const Files& files);
 
