@@ -28,6 +28,12 @@ def test_overloads_aliases_and_other_namespaces_do_not_collide():
     assert repeated("constexpr int kMost = 3;", "constexpr int kMost = 3;", space="ddpdoctor::graph::other") == []
 
 
+def test_overloads_collide_where_one_is_handed_over_by_its_bare_name():
+    hands_over = "bool asked(const Job& job) {\n}\n\nbool any(const Jobs& jobs) {\n  return std::any_of(jobs.begin(), jobs.end(), asked);\n}"
+    assert repeated(hands_over, "bool asked(const Rank& rank) {\n}") == ["asked"]
+    assert repeated("bool asked(const Rank& rank) {\n}", hands_over) == ["asked"]
+
+
 def test_names_of_other_folders_and_exported_ones_do_not_count():
     texts = {"graph/a.cc": unit("constexpr int kMost = 3;"), "model/a.cc": unit("constexpr int kMost = 3;")}
     assert list(unity_names.repeated(texts)) == []

@@ -2,7 +2,8 @@
 """The names that a file of C++ defines for itself, read from the house's layout: what is in a namespace is not indented. A unity build
 (cmake/unity.cmake) compiles the files of a folder together, so such a name may occur once in a folder, and not in a header that a file of the
 folder includes; an alias may be repeated. Neither may it hide a name of such a header (one of its namespace or of one around it) that another
-file of the folder calls with arguments of no type of ours: the lookup ends at the inner one, whatever its parameters are."""
+file of the folder calls with arguments of no type of ours: the lookup ends at the inner one, whatever its parameters are. Overloads are two
+definitions, too, where one is handed to an algorithm by its bare name: no argument then tells which of them is meant."""
 import collections
 import re
 
@@ -10,6 +11,7 @@ NAMESPACE = re.compile(r"(?:inline )?namespace ?([\w:]*) ?\{$")
 TYPE = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)\b[^;]*$")
 FUNCTION = re.compile(r"[^=({;]*?[\s&*](\w+)\((.*)")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+HANDED = re.compile(r"[(,]\s*(\w+)(?=\s*[,)])")
 CALLED = re.compile(r"(?<![\w.>:~])(\w+)\(")
 VARIABLE = re.compile(r"(?:static |constexpr |const |constinit |inline )[^=({;]*?(\w+)(?:\[\w*\])* ?[={;]")
 
@@ -75,6 +77,7 @@ def hidden(space, name, exported):
 def repeated(files, headers=None):
     """files, headers: {path: text}. Yields (path, line, name, path of the first definition)."""
     headers, known, of_folder, calls = headers or {}, {}, collections.defaultdict(set), collections.defaultdict(dict)
+    handed = {path: set(HANDED.findall(text)) for path, text in files.items()}
     for path, text in files.items():
         of_folder[path.rpartition("/")[0]] |= included(path, {**headers, **files}, known)
         for space in {space for space, *_ in own_names(text)}:
@@ -89,6 +92,8 @@ def repeated(files, headers=None):
         folder = path.rpartition("/")[0]
         for space, name, signature, line in own_names(text):
             first = seen[folder, space, name].setdefault(signature, path)
+            if first == path and signature:
+                first = next((other for overload, other in seen[folder, space, name].items() if overload and other != path and name in handed[path] | handed[other]), path)
             if first != path:
                 yield path, line, name, first
             for header in sorted(of_folder[folder]):

@@ -177,8 +177,8 @@ std::optional<model::WaitsOn> wait_of(const model::JobModel& job, const model::T
   return line ? wait_of_line(*line) : std::nullopt;
 }
 
-bool is_python(const model::Frame& frame, string_view file,
-               std::initializer_list<string_view> functions) {
+bool is_in(const model::Frame& frame, string_view file,
+           std::initializer_list<string_view> functions) {
   const bool there = file.find('/') == file.npos ? base::file_name(frame.file) == file
                                                  : frame.file.ends_with(file);
   return frame.language == model::Language::kPython && there &&
@@ -193,10 +193,10 @@ bool joins_pool(const model::Thread& thread) {
   const auto caller =
       std::find_if_not(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
         return frame.language != model::Language::kPython ||
-               is_python(frame, "threading.py", {"join", "_wait_for_tstate_lock"});
+               is_in(frame, "threading.py", {"join", "_wait_for_tstate_lock"});
       });
   return thread.state != 'R' && caller != thread.frames.begin() && caller != thread.frames.end() &&
-         is_python(*caller, kPool, {"shutdown", "_python_exit"});
+         is_in(*caller, kPool, {"shutdown", "_python_exit"});
 }
 
 /// "ThreadPoolExecutor-0_8": the pool numbers its threads behind a prefix.
@@ -209,9 +209,8 @@ bool is_numbered(string_view name) {
 /// shows the pool.
 bool runs_task_of_pool(const model::Thread& thread) {
   const auto in = [&thread](string_view file, std::initializer_list<string_view> functions) {
-    return std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
-      return is_python(frame, file, functions);
-    });
+    return std::any_of(thread.frames.begin(), thread.frames.end(),
+                       [&](const model::Frame& frame) { return is_in(frame, file, functions); });
   };
   if (in(kPool, {"_worker"})) {
     return in(kPool, {"run"}) || model::user_frame(thread) != nullptr;
