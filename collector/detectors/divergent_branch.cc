@@ -368,6 +368,10 @@ separates the ranks, the report names a `continue` or an except clause around th
 passes and can then be certain. A library that calls your function as often as it needs (the line search of LBFGS, scipy's minimize, a
 retry) decides in the same way.
 
+A framework (a trainer) runs the same code on every rank. If it led the ranks to different calls, ddpdoctor names its condition and what
+your program gives it by a decision of each rank's own: None or a missing item from a collate function, a value that a hook returns, an
+attribute that a callback sets, the result of a metric.
+
 Fix: decide once, then send the result to every rank.
 
     +    stop = torch.tensor([float(val_loss > best)])

@@ -15,6 +15,7 @@
 #include "collector/detectors/partings/dispatch.h"
 #include "collector/detectors/partings/dispatch_words.h"
 #include "collector/detectors/partings/framework_place.h"
+#include "collector/detectors/partings/handed_decision.h"
 #include "collector/detectors/partings/outcomes.h"
 #include "collector/detectors/partings/parting_calls.h"
 #include "collector/detectors/partings/parting_words.h"
@@ -329,6 +330,7 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
     if (explanation.branch && !differs && !explanation.dispatch) {
       add_origin(examination.job, *explanation.branch, finding);
     }
+    add_handed_decisions(examination, explanation, finding);
     if (!explanation.otherwise.empty()) {
       finding.confidence = at_most(finding.confidence, Confidence::kLikely);
       finding.fix += " " + std::string(explanation.otherwise);

@@ -52,6 +52,8 @@ class Slicer {
   /// The user's classes whose objects the value can be, also through a factory function, a
   /// conditional, or a table of classes.
   std::vector<Definition> classes_of_value(Node node, const Where& where, int depth = 0);
+  /// The decisions that control whether a statement runs, but not the place of `where`.
+  Origin guards(const File& file, std::size_t scope, std::size_t statement, const Where& where);
   [[nodiscard]] const Files& files() const {
     return files_;
   }
@@ -127,8 +129,6 @@ class Slicer {
   Origin own_items(const File& file, std::size_t type, const Where& where);
   bool hooked(const File& file, std::size_t scope, std::size_t index, Origin& out);
   Origin environment(Node key, Node call, const Where& where);
-  // the decisions that control whether a statement runs
-  Origin guards(const File& file, std::size_t scope, std::size_t statement, const Where& where);
   /// The function runs on an event (a signal, a timer): what it sets depends on that event.
   Origin run_when(const File& file, std::size_t scope);
   /// What decides whether the function is called, if every known call is under such a condition:

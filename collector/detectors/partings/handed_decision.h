@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks whom a framework led to different calls. It runs the same code on every rank, so the
+// difference came from the user's program: from what the framework gets by a decision of each
+// rank's own.
+#pragma once
+
+#include "collector/detectors/finding.h"
+#include "collector/detectors/partings/cause.h"
+
+namespace ddpdoctor::detectors {
+
+/// Adds the lines at which the user's program decides what the framework gets, and the fix there,
+/// if no line of the user's explains the divergence; the likeliest ones only. Returns without a
+/// change if there are none, or too many to tell anything.
+void add_handed_decisions(const graph::Examination& examination, const Explanation& explanation,
+                          Finding& finding);
+
+}  // namespace ddpdoctor::detectors
