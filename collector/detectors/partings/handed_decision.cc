@@ -142,8 +142,7 @@ void add_handed_decisions(const Examination& examination, const Explanation& exp
     finding.fix = fmt::format(
         "Make the decision in {} once for all ranks: all_reduce or broadcast it. The framework "
         "runs "
-        "the same code on every rank, so a decision of the program's own led them to different "
-        "calls.",
+        "the same code on every rank; a decision of the program's own separated them.",
         places);
   }
 }

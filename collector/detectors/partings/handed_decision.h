@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks whom a framework led to different calls. It runs the same code on every rank, so the
-// difference came from the user's program: from what the framework gets by a decision of each
-// rank's own.
+// A framework led ranks to different calls. It runs the same code on every rank, so the difference
+// came from the user's program: from what it gives the framework by a decision of each rank's own.
 #pragma once
 
 #include "collector/detectors/finding.h"

@@ -29,9 +29,9 @@ bool reads_parameter(const OriginStep& step, const Callee& callee) {
   return inside && name != "self" && number_of(function, name) != kNoParameter;
 }
 
-class Reader {
+class HandedOverReader {
  public:
-  explicit Reader(const Files& files) : files_(files) {}
+  explicit HandedOverReader(const Files& files) : files_(files) {}
 
   std::vector<HandedOver> read() {
     for (const GivenFunction& one : given_functions(files_)) {
@@ -190,7 +190,7 @@ std::vector<HandedOver> handed_over(const Sources& users) {
     return {};
   }
   const Files files(users.begin()->second, users);
-  return Reader(files).read();
+  return HandedOverReader(files).read();
 }
 
 }  // namespace ddpdoctor::program
