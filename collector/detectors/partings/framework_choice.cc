@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "collector/detectors/partings/framework_paths.h"
 #include "collector/detectors/partings/framework_place.h"
 #include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/deciding_origin.h"
@@ -22,39 +23,6 @@ namespace {
 
 using graph::Examination;
 using program::Block;
-
-/// The sources of the user and of the frameworks together, in which a value is followed from one to
-/// the other.
-struct AllSources {
-  model::JobModel job;  // nothing but sources
-};
-
-const model::JobModel& with_frameworks(const Examination& examination) {
-  return examination.memo
-      .once<AllSources>([&examination] {
-        AllSources all;
-        all.job.sources = examination.job.sources;
-        all.job.sources.insert(examination.job.framework_sources.begin(),
-                               examination.job.framework_sources.end());
-        return all;
-      })
-      .job;
-}
-
-/// The frames of the user and of frameworks, innermost first.
-Path whole_path(const Side& side) {
-  Path out;
-  if (side.standing == nullptr || side.standing->thread == nullptr) {
-    return out;
-  }
-  for (const model::Frame& frame : side.standing->thread->frames) {
-    if (frame.language == model::Language::kPython &&
-        (model::is_user_file(frame.file) || model::is_framework_file(frame.file))) {
-      out.push_back(model::call_site(frame));
-    }
-  }
-  return out;
-}
 
 /// A condition of a framework that led one side to its call, and the user's line behind it.
 struct Choice {

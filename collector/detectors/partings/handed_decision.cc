@@ -61,12 +61,16 @@ bool is_known_there(const model::JobModel& job, const HandedOver& one) {
 
 /// How closely it is tied to what the framework tests; 0: not at all.
 int weight(const model::JobModel& job, const HandedOver& one) {
+  if (one.source == program::Source::kUnknown) {
+    return 0;
+  }
   switch (one.as) {
     case As::kItem:
     case As::kAttribute:
       return is_known_there(job, one) ? 3 : 0;
     case As::kNothing:
       return 2;
+    case As::kCalled:
     case As::kFlag:  // perhaps a label among the data
       return 1;
     case As::kValue:
@@ -75,15 +79,10 @@ int weight(const model::JobModel& job, const HandedOver& one) {
   return 0;
 }
 
-const std::vector<HandedOver>& all_of(const Examination& examination) {
-  return examination.memo.once<std::vector<HandedOver>>(
-      [&examination] { return program::handed_over(examination.job.sources); });
-}
-
 std::vector<HandedOver> likeliest(const Examination& examination) {
   std::vector<HandedOver> out;
   int most = 1;
-  for (const HandedOver& one : all_of(examination)) {
+  for (const HandedOver& one : handed_over(examination)) {
     const int here = weight(examination.job, one);
     if (here > most) {
       out.clear();
@@ -107,6 +106,8 @@ std::string note(const HandedOver& one) {
       return fmt::format("each rank decides here whether `{}` is set", one.name);
     case As::kNothing:
       return "each rank decides here whether the framework gets None";
+    case As::kCalled:
+      return fmt::format("each rank decides here whether it calls {}()", one.name);
     case As::kFlag:
       return "each rank decides here which constant the framework gets";
     case As::kValue:
@@ -116,6 +117,18 @@ std::string note(const HandedOver& one) {
 }
 
 }  // namespace
+
+const std::vector<HandedOver>& handed_over(const Examination& examination) {
+  return examination.memo.once<std::vector<HandedOver>>(
+      [&examination] { return program::handed_over(examination.job.sources); });
+}
+
+bool decides_calls(const Examination& examination) {
+  const std::vector<HandedOver> found = likeliest(examination);
+  return std::any_of(found.begin(), found.end(), [](const HandedOver& one) {
+    return one.as != As::kValue && one.as != As::kFlag;
+  });
+}
 
 void add_handed_decisions(const Examination& examination, const Explanation& explanation,
                           Finding& finding) {
@@ -128,8 +141,8 @@ void add_handed_decisions(const Examination& examination, const Explanation& exp
   const std::vector<HandedOver> found = likeliest(examination);
   // Below one line of the user's, the only decision of the program's own says more than the lines
   // of the framework.
-  const bool first =
-      explanation.user_line.known() && found.size() == 1 && found.front().as != As::kValue;
+  const bool first = explanation.user_line.known() && found.size() == 1 &&
+                     weight(examination.job, found.front()) > 1;
   for (const HandedOver& one : found) {
     const model::CallSite where{
         .file = one.decides.file, .line = one.decides.line, .function = one.function};

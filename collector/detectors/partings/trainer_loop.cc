@@ -11,7 +11,9 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/dispatch.h"
 #include "collector/detectors/partings/framework_choice.h"
+#include "collector/detectors/partings/framework_paths.h"
 #include "collector/detectors/partings/habits.h"
+#include "collector/detectors/partings/handed_decision.h"
 #include "collector/detectors/partings/trainer_place.h"
 #include "collector/detectors/partings/trainer_task.h"
 #include "collector/detectors/paths/call_runs.h"
@@ -153,29 +155,24 @@ bool read_validation(const model::CallSite& fit, Explanation& explanation) {
   return true;
 }
 
-/// The test under which a user's hook skips a batch or the rest of the epoch.
-std::optional<Branch> own_omission(const model::JobModel& job) {
-  const auto omits = [](const program::SourceText& lines, int line, std::string_view text) {
-    const std::string_view code = base::trim(text);
-    const bool ends = code.starts_with("return -1");
-    const bool none = code == "return" || code.starts_with("return None");
-    if (!ends && !none) {
-      return false;
-    }
-    const std::string function = function_around(lines, line);
-    return function.ends_with(ends ? "on_train_batch_start" : "training_step");
-  };
-  for (const auto& [file, lines] : job.sources) {
-    for (const auto& [line, text] : lines) {
-      auto test = model::is_user_file(file) && omits(lines, line, text)
-                      ? own_test_around(job, file, lines, line)
-                      : std::nullopt;
-      if (test) {
-        return test;
-      }
+/// The test under which a hook of the user's gives the trainer nothing, so that it skips a batch.
+std::optional<Branch> own_omission(const graph::Examination& examination) {
+  const program::HandedOver* found = nullptr;
+  for (const program::HandedOver& one : handed_over(examination)) {
+    const bool better = found == nullptr || (found->source == program::Source::kUnknown &&
+                                             one.source != program::Source::kUnknown);
+    if (one.as == program::HandedOver::As::kNothing && one.source != program::Source::kRank &&
+        better) {
+      found = &one;
     }
   }
-  return std::nullopt;
+  if (found == nullptr) {
+    return std::nullopt;
+  }
+  const model::CallSite site = {
+      .file = found->decides.file, .line = found->decides.line, .function = found->function};
+  return branch_of({.line = site.line, .text = {}, .condition = found->decides.text}, site,
+                   program::Dependence::kData, true);
 }
 
 /// Between epochs, in a user's hook, after a test: a rank among the batches may have passed the
@@ -241,7 +238,7 @@ bool read_omitted_batch(const graph::Examination& examination, Explanation& expl
       turned.parting.rest.activity() != graph::Activity::kDdpBackward) {
     return false;
   }
-  turned.branch = own_omission(examination.job);
+  turned.branch = own_omission(examination);
   if (!turned.branch) {
     return false;
   }
@@ -300,6 +297,13 @@ bool read_trainer_loop(const graph::Examination& examination, Explanation& expla
     return false;
   }
   const Side& in = odd == TrainerPlace::kInEpoch ? parting.odd : parting.rest;
+  const Side& out = odd == TrainerPlace::kInEpoch ? parting.rest : parting.odd;
+  // A validation at the end of an epoch is in the loop over its batches: the data end it, or a
+  // decision of the program's own left the validation's call out.
+  if (is_in_another_loop(examination, in, out) == false && decides_calls(examination)) {
+    explanation.otherwise = kOrData;
+    return false;
+  }
   const model::CallSite fit = call_of_trainer(in);
   const Before before = came_from(examination, in, parting.group);
   if (before == Before::kElsewhere) {

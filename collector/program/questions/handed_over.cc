@@ -39,6 +39,7 @@ class HandedOverReader {
       if (function.kind == ScopeKind::kFunction && !function.is_generator) {
         read_returns(one);
         read_items(one);
+        read_calls(one);
       }
     }
     for (const File& file : files_.all()) {
@@ -53,21 +54,23 @@ class HandedOverReader {
     return {files_, nullptr};
   }
 
-  /// The rank decides it by itself. What a library passes to a function that it was handed is data
-  /// or a result of the rank.
-  static bool is_ranks(const Origin& origin, const GivenFunction* given) {
-    if ((is_own(origin.source) || origin.source == Source::kRank) && !origin.like_an_option) {
-      return true;
+  /// It may differ between ranks. What a library passes to a function that it was handed is data of
+  /// the rank.
+  static bool may_differ(Origin& origin, const GivenFunction* given) {
+    const bool of_data =
+        given != nullptr && given->handed &&
+        std::any_of(origin.chain.begin(), origin.chain.end(), [given](const OriginStep& step) {
+          return reads_parameter(step, given->callee);
+        });
+    if (of_data && !is_own(origin.source)) {
+      origin.source = Source::kData;
     }
-    return given != nullptr && given->handed &&
-           std::any_of(origin.chain.begin(), origin.chain.end(), [given](const OriginStep& step) {
-             return reads_parameter(step, given->callee);
-           });
+    return of_data || (origin.source >= Source::kUnknown && !origin.like_an_option);
   }
 
   void add(As as, std::string_view name, const File& file, std::size_t scope, Origin origin,
            const GivenFunction* given) {
-    if (origin.chain.empty() || !is_ranks(origin, given)) {
+    if (origin.chain.empty() || !may_differ(origin, given)) {
       return;
     }
     OriginStep decides = std::move(origin.chain.front());
@@ -128,7 +131,7 @@ class HandedOverReader {
     for (const auto& [at, value] : returns) {
       if (absent || flags.size() > 1) {
         Origin origin = controls(*file, scope, at);
-        if (!is_ranks(origin, &given)) {
+        if (!may_differ(origin, &given)) {
           origin = chosen(value, *file, scope, at);
         }
         add(absent ? As::kNothing : As::kFlag, given.keyword, *file, scope, std::move(origin),
@@ -156,6 +159,28 @@ class HandedOverReader {
     }
   }
 
+  /// `self.log(…)` in a hook, where no class of the user's has the method.
+  void read_calls(const GivenFunction& given) {
+    const auto& [file, scope] = given.callee;
+    for (const auto& [name, call] : file->facts->calls) {
+      const Node callee = call.call.field(Field::kFunction);
+      if (given.handed || call.scope != scope || !callee.is(NodeKind::kAttribute) ||
+          callee.field(Field::kObject).text() != "self" || is_of_user(name)) {
+        continue;
+      }
+      Origin origin = controls(*file, scope, file->facts->index->statement_of(call.call));
+      if (is_own(origin.source)) {
+        add(As::kCalled, name, *file, scope, std::move(origin), &given);
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_of_user(const std::string& method) const {
+    return std::any_of(files_.all().begin(), files_.all().end(), [&method](const File& file) {
+      return file.facts->functions.contains(method) || file.facts->attributes.contains(method);
+    });
+  }
+
   /// `control.should_save = True`, where the object is none of the user's classes.
   void read_attributes(const File& file) {
     for (const auto& [name, set] : file.facts->attributes) {
@@ -165,13 +190,13 @@ class HandedOverReader {
         continue;
       }
       Origin origin = controls(file, set.scope, set.binding.statement);
-      if (!is_ranks(origin, nullptr) && set.binding.value &&
+      if (!may_differ(origin, nullptr) && set.binding.value &&
           (set.binding.value.is(NodeKind::kComparison) ||
            set.binding.value.is(NodeKind::kBoolean) || set.binding.value.is(NodeKind::kNot))) {
         origin = slicer().value(set.binding.value, where_of(file, set.binding.value));
         add_choice(origin, file, set.binding.value);
       }
-      if (is_ranks(origin, nullptr) &&
+      if (may_differ(origin, nullptr) &&
           slicer().class_of_value(object, where_of(file, object)).kind !=
               Definition::Kind::kClass) {
         add(As::kAttribute, name, file, set.scope, std::move(origin), nullptr);

@@ -153,8 +153,10 @@ TEST(TrainerLoop, IsPassedByWhereOnlyOneRankIsInACallOfTheUser) {
 
 TEST(TrainerLoop, IsLeftOutForABatchByAHookOfTheUser) {
   const auto told = [](const std::string& hook) {
-    return among_batches(in_backward(""), "class Net:\n" + hook + "\n\n\n\n\n\n\n",
-                         " | py:<module>@/srv/train.py:9");
+    return among_batches(
+        in_backward(""),
+        "import lightning\nclass Net(lightning.LightningModule):\n" + hook + "\n\n\n\n\n\n",
+        " | py:<module>@/srv/train.py:9");
   };
   const model::JobModel own = told(
       "  def on_train_batch_start(self, b, i):\n    if self.enough.reached():\n      return -1");
@@ -162,10 +164,10 @@ TEST(TrainerLoop, IsLeftOutForABatchByAHookOfTheUser) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
-  EXPECT_EQ(findings[0].locations.back().line, 3);
+  EXPECT_EQ(findings[0].locations.back().line, 4);
   EXPECT_TRUE(asked("mismatched-op", own).empty());
   for (const char* hook :
-       {"  def other(self, b, i):\n    if self.enough.reached():\n      return -1",
+       {"  def on_train_batch_start(self, b, i):\n    if self.enough.reached():\n      pass",
         "  def on_train_batch_start(self, b, i):\n    if 3 > 4:\n"
         "      return -1"}) {
     EXPECT_TRUE(asked("divergent-branch", told(hook)).empty()) << hook;

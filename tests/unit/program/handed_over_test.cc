@@ -16,11 +16,11 @@ std::vector<HandedOver> asked(std::string_view text) {
   return handed_over(sources);
 }
 
-/// The lines of those decisions, without results that are merely the rank's own.
+/// The lines of decisions that are known to be each rank's own.
 std::vector<int> lines(std::string_view text) {
   std::vector<int> out;
   for (const HandedOver& one : asked(text)) {
-    if (one.as != As::kValue) {
+    if (one.as != As::kValue && one.source != Source::kUnknown) {
       out.push_back(one.decides.line);
     }
   }
@@ -147,6 +147,26 @@ Loop(metrics=score, labels=label).run()
   EXPECT_EQ(found[0].as, As::kValue);
   EXPECT_EQ(found[0].name, "metrics");
   EXPECT_EQ(found[0].source, Source::kRandom);
+}
+
+TEST(HandedOver, AMethodOfTheFrameworkIsCalled) {
+  const auto found = asked(R"(
+import time
+from trainer import Module
+class Net(Module):
+    def after_epoch(self):
+        if time.time() - self.began > 9:
+            self.log("score", 3)
+            self.show("score")
+        if self.rank_zero:
+            self.log("other", 4)
+    def show(self, name):
+        print(name)
+)");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].as, As::kCalled);
+  EXPECT_EQ(found[0].name, "log");
+  EXPECT_EQ(found[0].decides.line, 5);
 }
 
 TEST(HandedOver, NoSourceHandsNothingOver) {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/framework_paths.h"
+
+#include <algorithm>
+#include <set>
+
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/detectors/paths/source_path.h"
+#include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Examination;
+
+struct AllSources {
+  model::JobModel job;  // nothing but sources
+};
+
+/// The lines of the loops of its function around a line.
+std::set<int> loops_around(const program::SourceText& lines, int line) {
+  std::set<int> out;
+  for (const program::Block& block : program::enclosing(lines, line)) {
+    if (is_loop(block)) {
+      out.insert(block.line);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+const model::JobModel& with_frameworks(const Examination& examination) {
+  return examination.memo
+      .once<AllSources>([&examination] {
+        AllSources all;
+        all.job.sources = examination.job.sources;
+        all.job.sources.insert(examination.job.framework_sources.begin(),
+                               examination.job.framework_sources.end());
+        return all;
+      })
+      .job;
+}
+
+Path whole_path(const Side& side) {
+  Path out;
+  if (side.standing == nullptr || side.standing->thread == nullptr) {
+    return out;
+  }
+  for (const model::Frame& frame : side.standing->thread->frames) {
+    if (frame.language == model::Language::kPython &&
+        (model::is_user_file(frame.file) || model::is_framework_file(frame.file))) {
+      out.push_back(model::call_site(frame));
+    }
+  }
+  return out;
+}
+
+std::optional<bool> is_in_another_loop(const Examination& examination, const Side& in,
+                                       const Side& out) {
+  const auto fork = fork_of(whole_path(in), whole_path(out));
+  if (!fork) {
+    return std::nullopt;
+  }
+  const model::JobModel& job = with_frameworks(examination);
+  const program::SourceText& lines = lines_of(job, fork->ours.file);
+  const auto theirs = loops_around(lines, fork->theirs.line);
+  bool known = !lines.empty();
+  for (const int loop : loops_around(lines, fork->ours.line)) {
+    if (!theirs.contains(loop)) {
+      return true;
+    }
+  }
+  for (const model::CallSite& site : fork->below_ours) {
+    const program::SourceText& source = lines_of(job, site.file);
+    if (!source.empty() && !loops_around(source, site.line).empty()) {
+      return true;
+    }
+    known = known && !source.empty();
+  }
+  return known ? std::optional(false) : std::nullopt;
+}
+
+}  // namespace ddpdoctor::detectors
