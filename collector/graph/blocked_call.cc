@@ -347,7 +347,7 @@ std::optional<BlockedCall> call_without_python(const model::Process& process,
     if (call && theirs && call->operation != theirs->operation) {
       return std::nullopt;  // several calls are in progress: unknown which one the thread waits for
     }
-    call = theirs ? std::move(theirs) : std::move(call);
+    (theirs ? theirs : call).swap(call);
   }
   return call;
 }

@@ -138,6 +138,9 @@ Finding accuse(const graph::Examination& examination, std::string_view kind,
     if (suspect.place.known() && placed.insert({suspect.place.file, suspect.place.line}).second) {
       finding.locations.push_back(location_of(suspect, suspects));
     }
+    if (suspect.retry.known() && placed.insert({suspect.retry.file, suspect.retry.line}).second) {
+      finding.locations.push_back(location(suspect.retry, {}, "calls it again after an exception"));
+    }
     if (!suspect.evidence.empty() && finding.evidence.size() < kMaxEvidence) {
       finding.evidence.push_back({.rank = suspect.rank, .text = suspect.evidence});
     }

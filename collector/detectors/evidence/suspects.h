@@ -26,6 +26,7 @@ struct Suspect {
   std::string writer = {};
   // "raised": what it did, for detectors that distinguish several causes.
   std::string_view deed = {};
+  model::CallSite retry = {};  // the line in a try that called the code again
 };
 
 /// A suspect at the innermost user line of `thread`.

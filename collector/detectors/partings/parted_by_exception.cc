@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/handlers.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/partings/skipped_step.h"
 #include "collector/detectors/partings/swallowed.h"
 #include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -62,16 +63,6 @@ std::optional<Attempt> attempt_of(const graph::Examination& examination, const S
              : std::nullopt;
 }
 
-/// The line is in a try of a loop that only an exception repeats.
-bool only_retries(const model::JobModel& job, const model::CallSite& site) {
-  const program::SourceText& lines = lines_of(job, site.file);
-  const std::vector<Block> around = program::enclosing(lines, site.line);
-  const auto tries = std::find_if(around.begin(), around.end(),
-                                  [](const Block& block) { return block.kind == BlockKind::kTry; });
-  const auto loop = std::find_if(tries, around.end(), is_loop);
-  return loop != around.end() && !program::comes_round(lines, loop->line, site.line);
-}
-
 /// Other calls followed each earlier call from this path, at least once.
 bool never_repeated(const graph::Examination& examination, const model::CollectiveCall& again) {
   const Path path = graph::callers_of(again);
@@ -113,10 +104,29 @@ std::optional<Attempt> repetition_of(const graph::Examination& examination, cons
                         .ranks = back.ranks, .call = back.call->call_site, .again = *where});
 }
 
+/// `back` is in such a try, which the others have left, and began more backward passes than they.
+std::optional<Attempt> extra_rounds_of(const graph::Examination& examination, const Side& back,
+                                       const Side& on) {
+  if (back.ranks.empty() || on.ranks.empty() || back.call == nullptr ||
+      began_fewer_backwards(examination.job, on.ranks.front(), back.ranks.front()) != true) {
+    return std::nullopt;
+  }
+  const auto where = std::find_if(back.path.begin(), back.path.end(), [&](const auto& site) {
+    return only_retries(examination.job, site);
+  });
+  const bool left = where != back.path.end() &&
+                    std::none_of(on.path.begin(), on.path.end(),
+                                 [&](const auto& site) { return same_function(site, *where); });
+  return left ? std::optional(
+                    Attempt{.ranks = back.ranks, .call = back.call->call_site, .again = *where})
+              : std::nullopt;
+}
+
 std::optional<Attempt> attempt_in(const graph::Examination& examination, const Side& back,
                                   const Side& on) {
   auto found = attempt_of(examination, back, on);
-  return found ? found : repetition_of(examination, back, on);
+  found = found ? found : repetition_of(examination, back, on);
+  return found ? found : extra_rounds_of(examination, back, on);
 }
 
 bool handles_exception(const graph::Examination& examination, const Parting& parting) {
@@ -131,10 +141,20 @@ bool handles_exception(const graph::Examination& examination, const Parting& par
 
 }  // namespace
 
+bool only_retries(const model::JobModel& job, const model::CallSite& site) {
+  const program::SourceText& lines = lines_of(job, site.file);
+  const std::vector<Block> around = program::enclosing(lines, site.line);
+  const auto tries = std::find_if(around.begin(), around.end(),
+                                  [](const Block& block) { return block.kind == BlockKind::kTry; });
+  const auto loop = std::find_if(tries, around.end(), is_loop);
+  return loop != around.end() && !program::comes_round(lines, loop->line, site.line);
+}
+
 std::optional<Attempt> another_attempt(const graph::Examination& examination,
                                        const Parting& parting) {
   auto found = attempt_in(examination, parting.odd, parting.rest);
-  return !found && parting.tie ? attempt_in(examination, parting.rest, parting.odd) : found;
+  const bool either = parting.tie || parting.odd.ranks.size() > parting.rest.ranks.size();
+  return !found && either ? attempt_in(examination, parting.rest, parting.odd) : found;
 }
 
 bool parted_by_exception(const graph::Examination& examination, const Parting& parting) {
@@ -155,6 +175,7 @@ std::vector<Suspect> attempts(const graph::Examination& examination) {
       suspect.confidence = Confidence::kLikely;
       suspect.note = fmt::format("rank {} calls this again", rank);
       suspect.deed = kStartedOver;
+      suspect.retry = attempt->again;
       suspect.evidence = fmt::format(
           "the `try` ({}) calls {}() again after an exception; rank {} skipped the code after the "
           "line that raised, and the others ran it",

@@ -5,6 +5,7 @@
 
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/gradient_sync.h"
+#include "collector/detectors/partings/parted_by_exception.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/paths/deciding_origin.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -81,7 +82,7 @@ std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& 
   for (const model::CallSite& site : fork.below_theirs) {
     const auto clauses =
         program::swallowing_clauses(lines_of(job, site.file), site.line, job.sources);
-    if (!clauses.empty()) {
+    if (!clauses.empty() && !only_retries(job, site)) {
       return caught(clauses.front(), site);
     }
   }
@@ -221,18 +222,23 @@ std::optional<Branch> skipped_in(const model::JobModel& job, const Fork& fork,
   return found;
 }
 
-std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Parting& parting) {
-  std::optional<double> odd;
-  std::optional<double> rest;
+std::optional<bool> began_fewer_backwards(const model::JobModel& job, model::Rank one,
+                                          model::Rank other) {
+  std::optional<double> ours;
+  std::optional<double> theirs;
   for (const model::Fact* fact : model::facts(job, "reducer")) {
     const double backwards = fact->number("backward").value_or(0);
-    if (fact->rank == parting.odd.ranks.front()) {
-      odd = odd.value_or(0) + backwards;
-    } else if (fact->rank == parting.rest.ranks.front()) {
-      rest = rest.value_or(0) + backwards;
+    if (fact->rank == one) {
+      ours = ours.value_or(0) + backwards;
+    } else if (fact->rank == other) {
+      theirs = theirs.value_or(0) + backwards;
     }
   }
-  return odd && rest ? std::optional(*odd < *rest) : std::nullopt;
+  return ours && theirs ? std::optional(*ours < *theirs) : std::nullopt;
+}
+
+std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Parting& parting) {
+  return began_fewer_backwards(job, parting.odd.ranks.front(), parting.rest.ranks.front());
 }
 
 bool read_skipped_step(const graph::Examination& examination, Explanation& explanation) {

@@ -21,8 +21,11 @@ std::optional<Branch> skipped_by_one_ahead(const model::JobModel& job, const For
 std::optional<Branch> skipped_in(const model::JobModel& job, const Fork& fork,
                                  const LeftLoop& loop);
 
-/// According to the reducers, the odd side began fewer backward passes than the rest; nullopt if
-/// they do not show it.
+/// According to the reducers, `one` began fewer backward passes than `other`; nullopt if they do
+/// not show it.
+std::optional<bool> began_fewer_backwards(const model::JobModel& job, model::Rank one,
+                                          model::Rank other);
+/// The same for the odd side and the rest.
 std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Parting& parting);
 
 /// The branch tests by a helper's result whether something failed, and a step was skipped because

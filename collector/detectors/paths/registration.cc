@@ -71,7 +71,9 @@ std::optional<Branch> under_rank(const model::JobModel& job, std::string_view na
       if (!test) {
         return std::nullopt;
       }
-      found = found ? std::move(found) : std::move(test);
+      if (!found) {
+        found = std::move(test);
+      }
     }
   }
   return found;

@@ -65,7 +65,10 @@ class HandedOverReader {
     if (of_data && !is_own(origin.source)) {
       origin.source = Source::kData;
     }
-    return of_data || (origin.source >= Source::kUnknown && !origin.like_an_option);
+    // Whether an option is set may be in a file, but no clock, draw or exception decides it.
+    const bool by_itself = origin.source >= Source::kQueue && origin.source < Source::kRank &&
+                           origin.source != Source::kFiles;
+    return of_data || by_itself || (origin.source >= Source::kUnknown && !origin.like_an_option);
   }
 
   void add(As as, std::string_view name, const File& file, std::size_t scope, Origin origin,

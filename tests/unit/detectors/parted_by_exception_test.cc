@@ -78,5 +78,41 @@ TEST(PartedByException, ACallThatAHelperRepeatedOnOneRankIsRankRaised) {
   EXPECT_TRUE(asked("rank-raised", repeated("for k in range(3)", false)).empty());
 }
 
+/// Rank 1 is in a step of a segment that a helper with this body calls; the others have finished
+/// the segment. The reducers of rank 1 began `more` backward passes.
+model::JobModel segment(const std::string& body, int more) {
+  const std::string file = "/srv/train.py";
+  const std::string step = "segment@" + file + "~loss.backward()";
+  const std::string way = step + " | again@" + file + "~function()" + " | main@" + file + "~again(";
+  const std::string show = "main@" + file + "~dist.all_gather";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(
+          file,
+          "def segment():\n    for x in part:\n        loss.backward()\ndef again(function):\n" +
+              body + "def main():\n    for part in parts:\n        again(segment)\n" +
+              "        dist.all_gather(out, loss)\n")
+      .call(kAll, {.operation = "all_reduce", .sequence = 1, .site = way})
+      .call({0, 2}, {.operation = "all_gather", .sequence = 2, .site = show})
+      .call(1, {.operation = "all_reduce", .sequence = 2, .site = way});
+  for (const model::Rank rank : {0, 1, 2}) {
+    builder.fact("reducer", {{"backward", std::int64_t{9 + (rank == 1 ? more : 0)}}}, rank);
+  }
+  return builder.build();
+}
+
+TEST(PartedByException, ARetriedSegmentIsRepeatedNotSkipped) {
+  const std::string retry =
+      "    for k in range(3):\n        try:\n            return function()\n"
+      "        except OSError:\n            log.info('again')\n";
+  const auto findings = asked("rank-raised", segment(retry, 5));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{1});
+  EXPECT_EQ(findings[0].locations.at(1).line, 7);
+  EXPECT_TRUE(asked("divergent-branch", segment(retry, 5)).empty());
+  EXPECT_TRUE(asked("rank-raised", segment(retry, 0)).empty());
+  EXPECT_TRUE(asked("rank-raised", segment("    function()\n", 5)).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -119,6 +119,25 @@ class Pace(Callback):
   EXPECT_EQ(found[0].decides.line, 5);
 }
 
+TEST(HandedOver, WhatTheClockDecidesIsNoOption) {
+  EXPECT_EQ(lines(R"(
+import json
+import time
+from trainer import Callback
+class Rescue(Callback):
+    def after_step(self, control):
+        if self.notice() is not None:
+            control.save = True
+        if self.options.sink is not None:
+            control.log = True
+    def notice(self):
+        if time.monotonic() - self.asked > 5:
+            self.answer = self.ask()
+        return self.answer
+)"),
+            std::vector<int>{6});
+}
+
 TEST(HandedOver, AnAttributeOfTheUsersOwnObjectIsNotHandedOver) {
   EXPECT_TRUE(lines(R"(
 import time
