@@ -22,6 +22,7 @@
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/skipped_step.h"
 #include "collector/detectors/partings/unseen_decision.h"
+#include "collector/detectors/partings/unused_branch.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::unused_parameters {
@@ -30,36 +31,6 @@ namespace {
 constexpr std::size_t kLongestList = 240;  // characters of the parameters in a sentence
 constexpr std::size_t kLongestDetail = 20'000;
 constexpr std::size_t kMostEvidence = 10;
-
-void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
-  const Parting& parting = explanation.parting;
-  finding.summary = fmt::format(
-      "{} did not use some parameters and reduced no bucket for them; {} in backward for that "
-      "bucket ({})",
-      said(parting.odd.ranks), ranks_do(parting.rest.ranks, "is waiting", "are waiting"),
-      waiting_call(examination, explanation));
-  finding.fix = kFindUnused;
-  std::optional<model::CallSite> cause = branch_in_forward(examination.job);
-  const char* note = "this branch skips parameters";
-  if (!cause && parting.rest.site().known()) {
-    cause = parting.rest.site();
-    note = "the backward that did not reduce every bucket";
-  }
-  if (cause) {
-    finding.locations.insert(finding.locations.begin(), location(*cause, parting.odd.ranks, note));
-  }
-  // Without records of the reducers, a skipped backward looks the same.
-  const auto skip = explanation.fork && !began_fewer_backwards(examination.job, parting)
-                        ? skipped_step(examination.job, *explanation.fork)
-                        : std::nullopt;
-  if (skip) {
-    finding.confidence = at_most(finding.confidence, Confidence::kLikely);
-    finding.fix += fmt::format(" Or make every rank run the step that {} skipped ({}).",
-                               said(parting.odd.ranks), line_of(skip->where));
-  } else if (cause && finding.confidence != Confidence::kPossible) {
-    add_opposite_outcome(examination.job, *cause, {}, parting, finding);
-  }
-}
 
 /// Parameters that a reducer of a culprit lacks in its newest backward and that no other rank
 /// lacks, by the names that the agent recorded.
@@ -79,6 +50,38 @@ std::vector<std::string> parameters_without_gradient(const model::JobModel& job,
   std::sort(missed.begin(), missed.end());
   missed.erase(std::unique(missed.begin(), missed.end()), missed.end());
   return missed;
+}
+
+void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
+  const Parting& parting = explanation.parting;
+  finding.summary = fmt::format(
+      "{} did not use some parameters and reduced no bucket for them; {} in backward for that "
+      "bucket ({})",
+      said(parting.odd.ranks), ranks_do(parting.rest.ranks, "is waiting", "are waiting"),
+      waiting_call(examination, explanation));
+  finding.fix = kFindUnused;
+  std::optional<model::CallSite> cause = branch_around_parameters(
+      examination.job, parameters_without_gradient(examination.job, parting.odd.ranks));
+  cause = cause ? cause : branch_in_forward(examination.job);
+  const char* note = "this branch skips parameters";
+  if (!cause && parting.rest.site().known()) {
+    cause = parting.rest.site();
+    note = "the backward that did not reduce every bucket";
+  }
+  if (cause) {
+    finding.locations.insert(finding.locations.begin(), location(*cause, parting.odd.ranks, note));
+  }
+  // Without records of the reducers, a skipped backward looks the same.
+  const auto skip = explanation.fork && !began_fewer_backwards(examination.job, parting)
+                        ? skipped_step(examination.job, *explanation.fork)
+                        : std::nullopt;
+  if (skip) {
+    finding.confidence = at_most(finding.confidence, Confidence::kLikely);
+    finding.fix += fmt::format(" Or make every rank run the step that {} skipped ({}).",
+                               said(parting.odd.ranks), line_of(skip->where));
+  } else if (cause && finding.confidence != Confidence::kPossible) {
+    add_opposite_outcome(examination.job, *cause, {}, parting, finding);
+  }
 }
 
 void add_names(const model::JobModel& job, Finding& finding) {
