@@ -57,7 +57,7 @@ class Model(L.LightningModule):
 
 def main():
     L.Trainer(accelerator="cpu", devices=3, max_epochs=50, logger=False, enable_checkpointing=False, use_distributed_sampler=False,
-              enable_progress_bar=False, enable_model_summary=False).fit(Model())
+              enable_progress_bar=False, enable_model_summary=False).fit(Model())  # CULPRIT
 
 
 if __name__ == "__main__":
