@@ -2,13 +2,15 @@
 #include "collector/program/origin/given_functions.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "collector/program/origin/passing.h"
 
 namespace ddpdoctor::program {
 namespace {
 
-constexpr int kMostArguments = 256;  // whose values are followed
+constexpr int kMostCalls = 512;  // whose callee and arguments are followed
 
 bool is_called_by_user(std::string_view name, const Files& files) {
   return std::any_of(files.all().begin(), files.all().end(),
@@ -32,34 +34,65 @@ bool calls_library(const CallIn& call, const File& from, const Files& files) {
   return owner.kind == Definition::Kind::kUnknown || is_of_library(owner, files);
 }
 
-void add_handed(const CallIn& call, const File& from, const Files& files, int& left,
+/// Names of the user's functions, and whether an object of a class of the user's can be called.
+struct CallableNames {
+  std::set<std::string_view> functions;
+  bool objects = false;
+};
+
+CallableNames callable_names(const Files& files) {
+  CallableNames out;
+  for (const File& file : files.all()) {
+    for (const auto& [name, scope] : file.facts->functions) {
+      out.functions.insert(name);
+      out.objects = out.objects || name == "__call__";
+    }
+  }
+  return out;
+}
+
+Node value_of(Node argument) {
+  return without_parentheses(argument.is(NodeKind::kKeywordArgument) ? argument.field(Field::kValue)
+                                                                     : argument);
+}
+
+/// By its form, before it is followed: a function's name, or perhaps an object.
+bool may_be_callable(Node value, const CallableNames& known) {
+  const bool named = value.is(NodeKind::kName) || value.is(NodeKind::kAttribute);
+  const Node last = value.is(NodeKind::kAttribute) ? value.field(Field::kAttribute) : value;
+  return (named && known.functions.contains(last.text())) ||
+         (known.objects && (named || value.is(NodeKind::kCall)));
+}
+
+/// `pack`, `helpers.pack`, `self.pack`; for an object, its `__call__`.
+std::vector<Callee> run_by_calling(Node value, const File& from, const Files& files) {
+  const Where where = where_of(from, value);
+  const std::string dotted = dotted_name(value);
+  const Definition is = dotted.empty() ? Definition{} : files.resolve(from, where.scope, dotted);
+  if (is.kind == Definition::Kind::kFunction) {
+    return {{.file = is.file, .scope = is.scope}};
+  }
+  Slicer slicer(files, nullptr);
+  if (value.is(NodeKind::kAttribute)) {
+    const Definition owner = slicer.class_of_value(value.field(Field::kObject), where);
+    const std::string_view name = value.field(Field::kAttribute).text();
+    auto method = owner.kind == Definition::Kind::kClass ? methods_of(owner, name, files)
+                                                         : std::vector<Callee>{};
+    if (!method.empty()) {
+      return method;
+    }
+  }
+  const Definition type = slicer.class_of_value(value, where);
+  return type.kind == Definition::Kind::kClass ? methods_of(type, "__call__", files)
+                                               : std::vector<Callee>{};
+}
+
+void add_handed(Node argument, const File& from, const Files& files,
                 std::vector<GivenFunction>& out) {
-  for (const Node argument : arguments_of(call.call)) {
-    const bool named = argument.is(NodeKind::kKeywordArgument);
-    const Node value = without_parentheses(named ? argument.field(Field::kValue) : argument);
-    if (!value.is(NodeKind::kName) && !value.is(NodeKind::kAttribute) &&
-        !value.is(NodeKind::kCall)) {
-      continue;
-    }
-    if (left-- <= 0) {
-      return;
-    }
-    Slicer slicer(files, nullptr);
-    const Where where = where_of(from, value);
-    std::vector<Callee> found;
-    for (const Callable& one : slicer.functions(value, where)) {
-      found.push_back({.file = one.file, .scope = one.scope});
-    }
-    const Definition type = slicer.class_of_value(value, where);
-    if (type.kind == Definition::Kind::kClass) {
-      const auto method = methods_of(type, "__call__", files);
-      found.insert(found.end(), method.begin(), method.end());
-    }
-    for (const Callee& one : found) {
-      out.push_back({.callee = one,
-                     .handed = true,
-                     .keyword = std::string(named ? argument.field(Field::kName).text() : "")});
-    }
+  const std::string_view keyword =
+      argument.is(NodeKind::kKeywordArgument) ? argument.field(Field::kName).text() : "";
+  for (const Callee& one : run_by_calling(value_of(argument), from, files)) {
+    out.push_back({.callee = one, .handed = true, .keyword = std::string(keyword)});
   }
 }
 
@@ -78,11 +111,18 @@ bool is_of_library(const Definition& type, const Files& files) {
 
 std::vector<GivenFunction> given_functions(const Files& files) {
   std::vector<GivenFunction> out;
-  int left = kMostArguments;
+  const CallableNames known = callable_names(files);
+  int left = kMostCalls;
   for (const File& file : files.all()) {
     for (const auto& [callee, call] : file.facts->calls) {
-      if (calls_library(call, file, files)) {
-        add_handed(call, file, files, left, out);
+      std::vector<Node> given = arguments_of(call.call);
+      std::erase_if(given, [&known](Node one) { return !may_be_callable(value_of(one), known); });
+      left -= given.empty() ? 0 : 1;
+      if (given.empty() || left < 0 || !calls_library(call, file, files)) {
+        continue;
+      }
+      for (const Node argument : given) {
+        add_handed(argument, file, files, out);
       }
     }
     for (const auto& [name, scope] : file.facts->functions) {

@@ -57,6 +57,10 @@ class Slicer {
   [[nodiscard]] const Files& files() const {
     return files_;
   }
+  /// How many items it has followed.
+  [[nodiscard]] int steps() const {
+    return steps_;
+  }
   /// The origin of the restriction, if the decorator runs its function only on some ranks;
   /// `by_name` as in Origin.
   std::optional<Origin> lets_in(Node decorator, const Where& where);

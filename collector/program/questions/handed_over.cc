@@ -15,6 +15,8 @@ namespace {
 
 using As = HandedOver::As;
 
+constexpr int kMostSteps = 6000;  // of all slices: some seconds of CPU
+
 /// The step is in the function and reads one of its parameters: "rows[0]".
 bool reads_parameter(const OriginStep& step, const Callee& callee) {
   const Scope& function = callee.function();
@@ -45,13 +47,23 @@ class HandedOverReader {
     for (const File& file : files_.all()) {
       read_attributes(file);
     }
+    if (steps_ > kMostSteps) {  // what was not asked may be the decision
+      out_.clear();
+    }
     return std::move(out_);
   }
 
  private:
-  /// One for each question: its steps are bounded.
-  [[nodiscard]] Slicer slicer() const {
-    return {files_, nullptr};
+  /// The answer of a slicer of its own, because the steps of each are bounded.
+  template <typename Question>
+  Origin ask(const Question& question) {
+    if (steps_ > kMostSteps) {
+      return {};
+    }
+    Slicer slicer(files_, nullptr);
+    Origin out = question(slicer);
+    steps_ += slicer.steps();
+    return out;
   }
 
   /// It may differ between ranks. What a library passes to a function that it was handed is data of
@@ -88,7 +100,9 @@ class HandedOverReader {
   }
 
   Origin controls(const File& file, std::size_t scope, std::size_t statement) {
-    return slicer().guards(file, scope, statement, {.file = &file, .scope = scope});
+    return ask([&](Slicer& slicer) {
+      return slicer.guards(file, scope, statement, {.file = &file, .scope = scope});
+    });
   }
 
   /// `None if test else value`: what decides between them.
@@ -97,7 +111,9 @@ class HandedOverReader {
     if (parts.size() != 3) {
       return {};
     }
-    Origin test = slicer().value(parts[1], {.file = &file, .scope = scope, .statement = statement});
+    Origin test = ask([&](Slicer& slicer) {
+      return slicer.value(parts[1], {.file = &file, .scope = scope, .statement = statement});
+    });
     add_choice(test, file, parts[1]);
     return test;
   }
@@ -140,7 +156,8 @@ class HandedOverReader {
         add(absent ? As::kNothing : As::kFlag, given.keyword, *file, scope, std::move(origin),
             &given);
       } else if (value && given.handed && !given.keyword.empty()) {
-        Origin origin = slicer().value(value, {.file = file, .scope = scope, .statement = at});
+        const Where where{.file = file, .scope = scope, .statement = at};
+        Origin origin = ask([&](Slicer& slicer) { return slicer.value(value, where); });
         if (is_own(origin.source)) {
           add_step(origin, *file, index.statements()[at].node);
           add(As::kValue, given.keyword, *file, scope, std::move(origin), nullptr);
@@ -196,11 +213,13 @@ class HandedOverReader {
       if (!may_differ(origin, nullptr) && set.binding.value &&
           (set.binding.value.is(NodeKind::kComparison) ||
            set.binding.value.is(NodeKind::kBoolean) || set.binding.value.is(NodeKind::kNot))) {
-        origin = slicer().value(set.binding.value, where_of(file, set.binding.value));
+        origin = ask([&](Slicer& slicer) {
+          return slicer.value(set.binding.value, where_of(file, set.binding.value));
+        });
         add_choice(origin, file, set.binding.value);
       }
       if (may_differ(origin, nullptr) &&
-          slicer().class_of_value(object, where_of(file, object)).kind !=
+          Slicer(files_, nullptr).class_of_value(object, where_of(file, object)).kind !=
               Definition::Kind::kClass) {
         add(As::kAttribute, name, file, set.scope, std::move(origin), nullptr);
       }
@@ -209,6 +228,7 @@ class HandedOverReader {
 
   const Files& files_;
   std::vector<HandedOver> out_;
+  int steps_ = 0;
 };
 
 }  // namespace

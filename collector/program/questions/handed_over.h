@@ -27,7 +27,8 @@ struct HandedOver {
   Source source = Source::kUnknown;  // kUnknown: perhaps the same on every rank
 };
 
-/// All of them; `users` are the sources of the user alone.
+/// All of them; `users` are the sources of the user alone. Empty for a program that is too large to
+/// follow all of its decisions.
 std::vector<HandedOver> handed_over(const Sources& users);
 
 }  // namespace ddpdoctor::program
