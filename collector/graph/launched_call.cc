@@ -238,7 +238,7 @@ std::optional<LaunchedCall> last_launch(const model::JobModel& job,
     const auto makes = [&](Node call) {
       return reader.made_by(source->first, lines, call, 0).has_value();
     };
-    const program::Passed passed =
+    const program::PassedCalls passed =
         program::last_passed(lines, callers[i].line, here && i == 0, makes);
     if (passed.calls.empty()) {
       continue;  // the caller's own path here

@@ -66,3 +66,19 @@ def test_a_function_may_not_hide_one_of_a_header_that_another_file_calls():
 
 def test_a_type_is_the_same_with_and_without_its_namespace():
     assert repeated("bool asked(const model::Job& job) {\n}", "bool asked(const Job& job) {\n}") == ["asked"]
+
+
+def test_a_type_is_in_one_header_only():
+    one = "namespace ddpdoctor::graph {\n\nstruct Passed {\n  int line = 0;\n};\n\n}  // namespace ddpdoctor::graph\n"
+    assert [name for _, _, name, _ in unity_names.repeated({}, {"graph/a.h": one, "graph/b.h": one})] == ["Passed"]
+    assert list(unity_names.repeated({}, {"graph/a.h": one, "graph/b.h": one.replace("graph {", "graph::other {")})) == []
+    forward = "namespace ddpdoctor::graph {\n\nstruct Passed;\n\n}  // namespace ddpdoctor::graph\n"
+    assert list(unity_names.repeated({}, {"graph/a.h": one, "graph/b.h": forward})) == []
+
+
+def test_a_type_is_the_same_by_its_name_and_by_an_alias_of_the_file():
+    by_alias = "bool asked(const Lines& lines, int line) {\n}"
+    texts = {"graph/a.cc": unit("bool asked(const program::SourceText& lines, int line) {\n}"),
+             "graph/b.cc": "using Lines = program::SourceText;\n" + unit(by_alias)}
+    assert [name for _, _, name, _ in unity_names.repeated(texts)] == ["asked"]
+    assert repeated("bool asked(const SourceText& text, int line) {\n}", by_alias) == []

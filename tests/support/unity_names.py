@@ -3,21 +3,22 @@
 (cmake/unity.cmake) compiles the files of a folder together, so such a name may occur once in a folder, and not in a header that a file of the
 folder includes; an alias may be repeated. Neither may it hide a name of such a header (one of its namespace or of one around it) that another
 file of the folder calls with arguments of no type of ours: the lookup ends at the inner one, whatever its parameters are. Overloads are two
-definitions, too, where one is handed to an algorithm by its bare name: no argument then tells which of them is meant."""
+definitions, too, where one is handed to an algorithm by its bare name: no argument then tells which of them is meant. A type or constant of a namespace is in one header only."""
 import collections
 import re
 
 NAMESPACE = re.compile(r"(?:inline )?namespace ?([\w:]*) ?\{$")
-TYPE = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)\b[^;]*$")
+TYPE = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)\b(?!::)[^;]*$")
 FUNCTION = re.compile(r"[^=({;]*?[\s&*](\w+)\((.*)")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 HANDED = re.compile(r"[(,]\s*(\w+)(?=\s*[,)])")
 CALLED = re.compile(r"(?<![\w.>:~])(\w+)\(")
+ALIAS = re.compile(r"^using (\w+) = ([\w:]+);", re.M)
 VARIABLE = re.compile(r"(?:static |constexpr |const |constinit |inline )[^=({;]*?(\w+)(?:\[\w*\])* ?[={;]")
 
 
-def parameters(text):
-    """Types of a parameter list; text starts behind its bracket."""
+def parameters(text, aliases):
+    """Types of a parameter list; text starts behind its bracket. aliases: {name in the file: its type}."""
     types, depth, one = [], 0, ""
     for letter in text:
         if letter == ")" and depth == 0:
@@ -29,13 +30,14 @@ def parameters(text):
         else:
             one += letter
     types.append(one)
-    bare = (re.sub(r"(?<=[\s&*>])\w+$", "", re.sub(r"\s*=.*|\b\w+::", "", " ".join(one.split()))).strip() for one in types)
+    plain = (re.sub(r"\b\w+\b", lambda name: aliases.get(name[0], name[0]), re.sub(r"\s*=.*", "", " ".join(one.split()))) for one in types)
+    bare = (re.sub(r"(?<=[\s&*>])\w+$", "", re.sub(r"\b\w+::", "", one)).strip() for one in plain)
     return tuple("string_view" if one == "const string&" else one for one in bare)  # a literal fits both
 
 
 def names(text):
     """Of each name outside functions and types: (namespaces, name, what a second definition must not repeat, line)."""
-    spaces, lines = [], text.split("\n")
+    spaces, lines, aliases = [], text.split("\n"), dict(ALIAS.findall(text))
     for number, line in enumerate(lines, 1):
         opened = NAMESPACE.match(line)
         if opened:
@@ -48,7 +50,7 @@ def names(text):
             if kind:
                 yield spaces, kind[1], (), number
             elif function and not (name and name.end(1) < function.end(1)):
-                yield spaces, function[1], parameters(function[2]), number
+                yield spaces, function[1], parameters(function[2], aliases), number
             elif name:
                 yield spaces, name[1], (), number
 
@@ -87,6 +89,13 @@ def repeated(files, headers=None):
         for spaces, name, signature, _ in names(text):
             if "" not in spaces:
                 exported[path]["::".join(spaces), name].add(signature)
+    types = {}  # of all headers
+    for path, text in sorted(headers.items()):
+        for spaces, name, signature, line in names(text):
+            if signature == () and "" not in spaces:
+                first = types.setdefault(("::".join(spaces), name), path)
+                if first != path:
+                    yield path, line, name, first
     seen = collections.defaultdict(dict)
     for path, text in sorted(files.items()):
         folder = path.rpartition("/")[0]

@@ -19,7 +19,7 @@ struct AllSources {
 };
 
 /// The lines of the loops of its function around a line.
-std::set<int> loops_around(const program::SourceText& lines, int line) {
+std::set<int> lines_of_loops(const program::SourceText& lines, int line) {
   std::set<int> out;
   for (const program::Block& block : program::enclosing(lines, line)) {
     if (is_loop(block)) {
@@ -65,16 +65,16 @@ std::optional<bool> is_in_another_loop(const Examination& examination, const Sid
   }
   const model::JobModel& job = with_frameworks(examination);
   const program::SourceText& lines = lines_of(job, fork->ours.file);
-  const auto theirs = loops_around(lines, fork->theirs.line);
+  const auto theirs = lines_of_loops(lines, fork->theirs.line);
   bool known = !lines.empty();
-  for (const int loop : loops_around(lines, fork->ours.line)) {
+  for (const int loop : lines_of_loops(lines, fork->ours.line)) {
     if (!theirs.contains(loop)) {
       return true;
     }
   }
   for (const model::CallSite& site : fork->below_ours) {
     const program::SourceText& source = lines_of(job, site.file);
-    if (!source.empty() && !loops_around(source, site.line).empty()) {
+    if (!source.empty() && !lines_of_loops(source, site.line).empty()) {
       return true;
     }
     known = known && !source.empty();

@@ -22,9 +22,9 @@ Node last_call(Node evaluated, const std::function<bool(Node)>& is_one) {
 
 }  // namespace
 
-Passed last_passed(const SourceText& text, int line, bool here,
-                   const std::function<bool(Node)>& is_one) {
-  Passed passed;
+PassedCalls last_passed(const SourceText& text, int line, bool here,
+                        const std::function<bool(Node)>& is_one) {
+  PassedCalls passed;
   const SourceIndex& index = index_of(text);
   if (index.empty()) {
     return passed;

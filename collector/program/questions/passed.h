@@ -10,14 +10,14 @@
 
 namespace ddpdoctor::program {
 
-struct Passed {
+struct PassedCalls {
   // For each path back from the line, the nearest matching call; in source order.
   std::vector<Node> calls;
   bool from_start = false;  // on some path there is none between the function's start and the line
 };
 
 /// `is_one` says which calls match. `here`: calls on the line itself count as passed.
-Passed last_passed(const SourceText& text, int line, bool here,
-                   const std::function<bool(Node)>& is_one);
+PassedCalls last_passed(const SourceText& text, int line, bool here,
+                        const std::function<bool(Node)>& is_one);
 
 }  // namespace ddpdoctor::program
