@@ -123,7 +123,7 @@ const std::vector<HandedOver>& handed_over(const Examination& examination) {
       [&examination] { return program::handed_over(examination.job.sources); });
 }
 
-bool decides_calls(const Examination& examination) {
+bool hands_over_decisions(const Examination& examination) {
   const std::vector<HandedOver> found = likeliest(examination);
   return std::any_of(found.begin(), found.end(), [](const HandedOver& one) {
     return one.as != As::kValue && one.as != As::kFlag;

@@ -15,7 +15,7 @@ const std::vector<program::HandedOver>& handed_over(const graph::Examination& ex
 
 /// The program decides on each rank by itself what it gives the framework; results and constants,
 /// which may be data, do not count.
-bool decides_calls(const graph::Examination& examination);
+bool hands_over_decisions(const graph::Examination& examination);
 
 /// Adds the lines at which the user's program decides what the framework gets, and the fix there,
 /// if no line of the user's explains the divergence; the likeliest ones only. Returns without a

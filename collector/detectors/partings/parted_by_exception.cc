@@ -17,7 +17,6 @@
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
-#include "collector/program/questions/exits.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -140,15 +139,6 @@ bool handles_exception(const graph::Examination& examination, const Parting& par
 }
 
 }  // namespace
-
-bool only_retries(const model::JobModel& job, const model::CallSite& site) {
-  const program::SourceText& lines = lines_of(job, site.file);
-  const std::vector<Block> around = program::enclosing(lines, site.line);
-  const auto tries = std::find_if(around.begin(), around.end(),
-                                  [](const Block& block) { return block.kind == BlockKind::kTry; });
-  const auto loop = std::find_if(tries, around.end(), is_loop);
-  return loop != around.end() && !program::comes_round(lines, loop->line, site.line);
-}
 
 std::optional<Attempt> another_attempt(const graph::Examination& examination,
                                        const Parting& parting) {

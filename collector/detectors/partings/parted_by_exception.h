@@ -11,10 +11,6 @@
 
 namespace ddpdoctor::detectors {
 
-/// The line is in a try of a loop that only an exception repeats: an exception does not skip what
-/// the line calls, it makes the rank call that again.
-bool only_retries(const model::JobModel& job, const model::CallSite& site);
-
 /// A rank that repeated its first calls of a function while the others continued in it: a loop
 /// around a try began another attempt.
 struct Attempt {

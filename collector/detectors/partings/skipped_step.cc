@@ -5,7 +5,6 @@
 
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/gradient_sync.h"
-#include "collector/detectors/partings/parted_by_exception.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/paths/deciding_origin.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -16,6 +15,7 @@
 #include "collector/program/questions/data_ends.h"
 #include "collector/program/questions/dependence.h"
 #include "collector/program/questions/exceptions.h"
+#include "collector/program/questions/exits.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -165,6 +165,16 @@ bool read_skip_of_odd(const graph::Examination& examination, Explanation& explan
 }
 
 }  // namespace
+
+bool only_retries(const model::JobModel& job, const model::CallSite& site) {
+  const program::SourceText& lines = lines_of(job, site.file);
+  const std::vector<Block> around = program::enclosing(lines, site.line);
+  const auto tries = std::find_if(around.begin(), around.end(), [](const Block& block) {
+    return block.kind == program::BlockKind::kTry;
+  });
+  const auto loop = std::find_if(tries, around.end(), is_loop);
+  return loop != around.end() && !program::comes_round(lines, loop->line, site.line);
+}
 
 std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork) {
   if (graph::same_line(fork.ours, fork.theirs)) {

@@ -21,6 +21,10 @@ std::optional<Branch> skipped_by_one_ahead(const model::JobModel& job, const For
 std::optional<Branch> skipped_in(const model::JobModel& job, const Fork& fork,
                                  const LeftLoop& loop);
 
+/// The line is in a try of a loop that only an exception repeats: an exception does not skip what
+/// the line calls, it makes the rank call that again.
+bool only_retries(const model::JobModel& job, const model::CallSite& site);
+
 /// According to the reducers, `one` began fewer backward passes than `other`; nullopt if they do
 /// not show it.
 std::optional<bool> began_fewer_backwards(const model::JobModel& job, model::Rank one,

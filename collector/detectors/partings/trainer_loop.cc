@@ -300,7 +300,7 @@ bool read_trainer_loop(const graph::Examination& examination, Explanation& expla
   const Side& out = odd == TrainerPlace::kInEpoch ? parting.rest : parting.odd;
   // A validation at the end of an epoch is in the loop over its batches: the data end it, or a
   // decision of the program's own left the validation's call out.
-  if (is_in_another_loop(examination, in, out) == false && decides_calls(examination)) {
+  if (is_in_another_loop(examination, in, out) == false && hands_over_decisions(examination)) {
     explanation.otherwise = kOrData;
     return false;
   }

@@ -73,7 +73,7 @@ class Net(trainer.Module):
   EXPECT_EQ(lines(kHook), std::vector<int>{5});
   std::string own(kHook);
   own.replace(own.find("(trainer.Module)"), 16, "");
-  EXPECT_TRUE(lines(own).empty());  // nobody calls it
+  EXPECT_TRUE(lines(own).empty());  // no library calls it
 }
 
 TEST(HandedOver, AnItemIsLeftOutByTheDataThatTheFunctionGets) {
