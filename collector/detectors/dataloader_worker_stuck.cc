@@ -10,6 +10,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/lost_semaphore.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -112,6 +113,30 @@ std::optional<Suspect> stuck_worker(const graph::Examination& examination,
   return suspect;
 }
 
+/// All of these workers wait for a semaphore that no process can release any more.
+void tell_lost_semaphore(const graph::Examination& examination, const std::vector<Suspect>& there,
+                         std::string_view who_waits, Finding& finding) {
+  const std::set<pid_t> lost = waiting_for_lost_semaphore(examination);
+  const bool all = std::all_of(there.begin(), there.end(), [&lost](const Suspect& suspect) {
+    return lost.contains(suspect.process->pid);
+  });
+  if (!all) {
+    return;
+  }
+  const bool many = there.size() > 1;
+  finding.summary = fmt::format(
+      "{} for a batch: {} wait{} for a semaphore ({}) that no process is left to release{}",
+      who_waits,
+      many ? fmt::format("{} DataLoader workers", there.size())
+           : std::string("a DataLoader worker"),
+      many ? "" : "s", place(there.front().place), and_who_waits(finding));
+  finding.fix = kReleaseSemaphore;
+  finding.confidence =
+      finding.confidence == Confidence::kLikely && examination.job.observations.size() > 1
+          ? Confidence::kCertain
+          : finding.confidence;
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
   std::vector<Suspect> suspects;
@@ -152,6 +177,7 @@ Findings detect(const graph::Examination& examination) {
         "Make {} return or raise: set a timeout on its wait, and pass timeout= to the DataLoader "
         "so that a stuck worker raises.",
         there.front().place.function.empty() ? "the dataset" : there.front().place.function);
+    tell_lost_semaphore(examination, there, who_waits, finding);
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -171,7 +197,8 @@ Why: the worker process that should deliver the next batch is blocked in the dat
 waits for a file. DataLoader waits without limit unless timeout= is given.
 
 How ddpdoctor knows: the rank's main thread waits in dataloader.py, and one of its workers is at the same line of your code in two
-snapshots. Workers that wait for indices are idle and are not accused. In a log: "DataLoader timed out after N seconds".
+snapshots. Workers that wait for indices are idle and are not accused. If they wait for a semaphore, and every process that
+could release it waits for it, too, it was not released after an exception. In a log: "DataLoader timed out after N seconds".
 
 Fix:
     - DataLoader(dataset, num_workers=4)

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/lost_semaphore.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/traced_calls.h"
@@ -134,8 +135,7 @@ std::string summary_of(const WaitingCircle& circle) {
 
 std::string fix_of(const WaitingCircle& circle) {
   if (circle.lost) {
-    return "Release the semaphore in `finally`, or take it using `with`: an exception on the way, "
-           "or a process that was killed, has kept it.";
+    return std::string(kReleaseSemaphore);
   }
   const bool writes =
       any_of_kind(circle, "pipe", "write") || any_of_kind(circle, "socket", "write");
@@ -238,7 +238,8 @@ Findings detect(const graph::Examination& examination) {
   const BlockedThreads blocked = blocked_threads(examination);
   Findings findings;
   for (const std::vector<std::size_t>& knot : graph::knots(blocked.nodes)) {
-    if (auto circle = circle_of(blocked, knot)) {
+    // dataloader-worker-stuck reports workers that wait for a lost semaphore.
+    if (auto circle = circle_of(blocked, knot); circle && !is_lost_by_workers(*circle)) {
       put_guilty_first(*circle);
       findings.push_back(finding_of(examination, *circle, how_sure(examination, *still)));
     }

@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/recorded_place.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/told_shm_size.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -115,6 +116,25 @@ Findings refused_segments(const graph::Examination& examination) {
   return findings;
 }
 
+/// A log tells of a bus error and of a /dev/shm of the size that containers have unless configured
+/// otherwise.
+std::optional<Finding> died_in_a_small_one(const graph::Examination& examination) {
+  constexpr std::int64_t kDefault = 64 << 20;
+  const auto size = says_bus_error(examination.job) ? told_shm_size(examination.job) : std::nullopt;
+  if (!size || size->bytes > kDefault) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = Confidence::kLikely;
+  finding.summary = fmt::format("a process died of a bus error, and /dev/shm has only {}",
+                                base::bytes(static_cast<double>(size->bytes)));
+  finding.fix = kFix;
+  finding.evidence.push_back({.rank = {}, .text = "log: " + size->line});
+  add_waiting(examination, finding);
+  return finding;
+}
+
 /// A dying worker reports it without its rank; the rank that lost the worker is the culprit.
 void add_who_lost_a_worker(const graph::Examination& examination, Finding& finding) {
   if (!finding.culprits.empty() || !finding.locations.empty()) {
@@ -173,7 +193,11 @@ Findings detect(const graph::Examination& examination) {
   if (findings.empty()) {
     findings = refused_segments(examination);
   }
-  return findings.empty() ? died_in_a_mapping(examination) : findings;
+  findings = findings.empty() ? died_in_a_mapping(examination) : std::move(findings);
+  if (auto finding = findings.empty() ? died_in_a_small_one(examination) : std::nullopt) {
+    findings.push_back(std::move(*finding));
+  }
+  return findings;
 }
 
 }  // namespace
@@ -188,7 +212,8 @@ while creating shared memory segment".
 
 Why: DataLoader workers and NCCL exchange data through /dev/shm; containers give it 64 MB unless configured otherwise.
 
-How ddpdoctor knows: the file system is full and a bus error occurred, or one of these messages was printed.
+How ddpdoctor knows: the file system is full and a bus error occurred, or one of these messages was printed. A log that tells of
+a bus error and of a /dev/shm of 64 MB or less is likely.
 
 Fix:
     $ docker run --shm-size=8g ...)",

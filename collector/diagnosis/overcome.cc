@@ -73,6 +73,18 @@ bool may_be_a_step(std::string_view line) {
                       [line](std::string_view word) { return line.find(word) != line.npos; });
 }
 
+/// Without "W0817 17:40:50.407000 22745651681088 torch/distributed/run.py:779] " of torch's
+/// launcher, whose time rises from line to line.
+std::string_view without_glog_prefix(std::string_view line) {
+  constexpr std::size_t kLongestPrefix = 200;
+  constexpr std::string_view kLevels = "IWEF";
+  const bool begins = line.size() > 5 && kLevels.find(line.front()) != kLevels.npos &&
+                      is_digit(line[1]) && is_digit(line[2]) && is_digit(line[3]) &&
+                      is_digit(line[4]) && line[5] == ' ';
+  const std::size_t end = begins ? line.substr(0, kLongestPrefix).find("] ") : line.npos;
+  return end == line.npos ? line : line.substr(end + 2);
+}
+
 bool counts_on(Counter& counter, const std::vector<double>& values) {
   if (counter.last.size() != values.size()) {
     counter = {.last = values,
@@ -103,7 +115,7 @@ bool steps_in(std::string_view text) {
     if (!may_be_a_step(line.text)) {
       continue;
     }
-    Numbers numbers = numbers_of(line.text);
+    Numbers numbers = numbers_of(without_glog_prefix(line.text));
     if (numbers.values.size() < 2) {
       continue;
     }

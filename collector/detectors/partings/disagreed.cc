@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/cause.h"
 #include "collector/detectors/partings/habits.h"
@@ -135,6 +136,9 @@ Finding finding_of(const graph::Examination& examination, const graph::Divergenc
     if (call != nullptr) {
       add_side(examination, ranks, *call, finding);
     }
+  }
+  if (finding.locations.empty()) {  // the records have no lines
+    add_where_accused_stand(examination, finding);
   }
   return finding;
 }

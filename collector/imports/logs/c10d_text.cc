@@ -366,6 +366,7 @@ Told read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobMo
       read_line(line.text, whose, place == places.end() ? Frames{} : place->second, reading);
       const auto watched = whose ? whose : rank_in_message(line.text);
       read_stuck_watchdog(line.text, watched, job);
+      read_watchdog_error(line.text, watched, job);
       read_unnumbered_timeout(line.text, watched, job);
       if (watched && reading.timeouts.empty() && exits_by_itself(line.text)) {
         exited.insert(*watched);

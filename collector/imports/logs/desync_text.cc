@@ -122,4 +122,12 @@ void read_stuck_watchdog(std::string_view line, std::optional<model::Rank> whose
   }
 }
 
+void read_watchdog_error(std::string_view line, std::optional<model::Rank> whose,
+                         model::JobModel& job) {
+  const bool told = line.find("watchdog thread terminated with exception: ") != line.npos;
+  if (told && whose && !has_fact(job, "watchdog-error", whose)) {
+    job.facts.push_back({.rank = whose, .pid = {}, .kind = "watchdog-error", .fields = {}});
+  }
+}
+
 }  // namespace ddpdoctor::imports

@@ -41,4 +41,9 @@ void read_stuck_watchdog(std::string_view line, std::optional<model::Rank> whose
 void read_unnumbered_timeout(std::string_view line, std::optional<model::Rank> whose,
                              model::JobModel& job);
 
+/// "[Rank 11] NCCL watchdog thread terminated with exception: NCCL error: …": a fact watchdog-error
+/// of this rank, once.
+void read_watchdog_error(std::string_view line, std::optional<model::Rank> whose,
+                         model::JobModel& job);
+
 }  // namespace ddpdoctor::imports

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/imports/logs/column_labels.h"
 #include "collector/imports/logs/prefix_shape.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
@@ -312,7 +313,11 @@ Labels with_ranks_named(std::string_view text) {
   }
   const auto lines = base::split(text, '\n');
   const auto hosts = hosts_in(lines);
-  return hosts.empty() ? with_shape_as_ranks(lines) : with_hosts_as_ranks(lines, hosts);
+  Labels out = hosts.empty() ? with_shape_as_ranks(lines) : with_hosts_as_ranks(lines, hosts);
+  if (out.text.empty()) {
+    out.text = without_column(lines);
+  }
+  return out;
 }
 
 }  // namespace ddpdoctor::imports

@@ -33,8 +33,10 @@
 #include "collector/imports/logs/progress_bars.h"
 #include "collector/imports/logs/server_text.h"
 #include "collector/imports/logs/shortened_log.h"
+#include "collector/imports/logs/tee_labels.h"
 #include "collector/imports/logs/timed_out.h"
 #include "collector/imports/logs/torchrun_text.h"
+#include "collector/imports/logs/traceback_ranks.h"
 #include "collector/imports/logs/traceback_styles.h"
 #include "collector/imports/logs/work_lines.h"
 #include "collector/imports/nccl_ras.h"
@@ -44,6 +46,7 @@
 #include "collector/imports/stack_dumps/kernel_stacks.h"
 #include "collector/imports/stack_dumps/listed_processes.h"
 #include "collector/imports/stack_dumps/margins.h"
+#include "collector/imports/stack_dumps/ranks_of_pids.h"
 #include "collector/imports/stack_dumps/shown_sources.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/imports/stack_dumps/stack_text.h"
@@ -302,12 +305,16 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   bytes = pasted ? std::string_view(*pasted) : bytes;
   const auto tracebacks = with_plain_tracebacks(bytes);
   bytes = tracebacks ? std::string_view(tracebacks->text) : bytes;
+  const auto teed = with_tee_as_ranks(bytes);
+  bytes = teed ? std::string_view(*teed) : bytes;
   const Labels labels = with_ranks_named(bytes);
   const std::string_view tagged = labels.text.empty() ? bytes : std::string_view(labels.text);
   const Labels actors = with_actors_named(tagged);
   const std::string_view named = actors.text.empty() ? tagged : std::string_view(actors.text);
-  const auto plain = plain_text(named);
-  const std::string_view text = plain ? std::string_view(*plain) : named;
+  const auto raised_by = with_ranks_of_tracebacks(named);
+  const std::string_view told_ranks = raised_by ? std::string_view(*raised_by) : named;
+  const auto plain = plain_text(told_ranks);
+  const std::string_view text = plain ? std::string_view(*plain) : told_ranks;
   const auto lines = base::split(text, '\n');
   Finding finding;
   finding.taken.resize(lines.size());
@@ -320,6 +327,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     add_absent(tracebacks->members, raised);
   }
   add_interrupted(streams, finding);
+  give_ranks_of_pids(lines, finding.dumps);
   const bool ranks_of_path =
       std::none_of(finding.dumps.begin(), finding.dumps.end(),
                    [](const StackDump& dump) { return dump.process.rank.has_value(); });

@@ -18,9 +18,13 @@ namespace {
 
 /// Exceptions of torch and gloo (1.13 to 2.13) when other ranks do not arrive in time.
 bool says_timeout(std::string_view exception) {
-  constexpr std::array<std::string_view, 5> kWords = {"Timed out waiting ", "wait timeout after ",
-                                                      "Wait timeout", "Socket Timeout",
-                                                      "failed to pass monitoredBarrier"};
+  constexpr std::array<std::string_view, 6> kWords = {
+      "Timed out waiting ",
+      "wait timeout after ",
+      "Wait timeout",
+      "Socket Timeout",
+      "Watchdog caught collective operation timeout",  // the call in which the abort met the rank
+      "failed to pass monitoredBarrier"};
   return exception.find("Error") != exception.npos && base::contains_any(exception, kWords);
 }
 

@@ -129,15 +129,17 @@ double seconds_of(const Cursor& in) {
   return static_cast<double>(number.value_or(0));
 }
 
-/// NCCL's watchdog aborts every rank after a timeout, and its monitor aborts a rank with a stuck
-/// watchdog: neither shows which rank was missing.
+/// NCCL's watchdog aborts every rank after a timeout or an error of NCCL or CUDA, and its monitor
+/// aborts a rank with a stuck watchdog: the abort is an effect, and does not show which rank was
+/// missing.
 bool fell_by_watchdog(const model::Process& process, const model::JobModel& job) {
   return process.exit && process.exit->signal == SIGABRT &&
          (std::any_of(job.collectives.begin(), job.collectives.end(),
                       [&process](const auto& call) { return call.rank == process.rank; }) ||
           std::any_of(job.facts.begin(), job.facts.end(), [&process](const model::Fact& fact) {
-            return (fact.kind == "watchdog-stuck" || fact.kind == "watchdog-timeout") &&
-                   fact.rank == process.rank;
+            return fact.rank == process.rank &&
+                   (fact.kind == "watchdog-stuck" || fact.kind == "watchdog-timeout" ||
+                    fact.kind == "watchdog-error");
           }));
 }
 

@@ -43,6 +43,19 @@ std::vector<model::Process*> only_rank(std::vector<model::Process>& processes) {
   return candidates.size() == 1 ? out : std::vector<model::Process*>();
 }
 
+/// A process without a pid has only this number as its rank.
+void forget_number(const std::map<Place, std::set<model::Rank>>& numbers, model::JobModel& job) {
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      const auto given = numbers.find(place_of(process));
+      if (process.pid == 0 && process.rank && given != numbers.end() &&
+          given->second.contains(*process.rank)) {
+        process.rank.reset();
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Identity identity_of(const model::Process& process) {
@@ -83,7 +96,6 @@ void note_number(std::vector<model::Process>& processes, model::Rank number, mod
   const model::Process& process = *looks.front();
   if (process.pid == 0) {  // nothing else distinguishes it from others
     give_rank(processes, number);
-    return;
   }
   job.facts.push_back({.rank = number,
                        .pid = process.pid,
@@ -93,6 +105,8 @@ void note_number(std::vector<model::Process>& processes, model::Rank number, mod
 
 bool take_numbers(model::JobModel& job) {
   std::map<Place, std::set<model::Rank>> numbers;
+  const auto files = std::count_if(job.facts.begin(), job.facts.end(),
+                                   [](const auto& fact) { return fact.kind == kNumbered; });
   std::erase_if(job.facts, [&numbers](const model::Fact& fact) {
     const bool numbered = fact.kind == kNumbered;
     if (numbered && fact.pid && fact.rank) {
@@ -100,19 +114,25 @@ bool take_numbers(model::JobModel& job) {
     }
     return numbered;
   });
-  const bool count_looks = std::any_of(numbers.begin(), numbers.end(),
-                                       [](const auto& given) { return given.second.size() > 1; });
+  if (files == 1) {  // the number of one file alone counts anything
+    forget_number(numbers, job);
+    return false;
+  }
+  const bool count_looks = std::any_of(numbers.begin(), numbers.end(), [](const auto& given) {
+    return given.first.second != 0 && given.second.size() > 1;
+  });
   for (model::Observation& observation : job.observations) {
     for (model::Process& process : observation.processes) {
       const auto given = numbers.find(place_of(process));
-      if (process.role == model::Role::kRank && given != numbers.end() && !count_looks) {
+      if (process.role == model::Role::kRank && given != numbers.end() && !count_looks &&
+          process.pid != 0) {
         process.rank = *given->second.begin();
       }
     }
   }
   std::size_t warned = 0;
   for (const auto& [place, given] : numbers) {
-    if (given.size() > 1 && warned++ < kMostWarned) {
+    if (given.size() > 1 && place.second != 0 && warned++ < kMostWarned) {
       job.coverage.warnings.push_back(
           fmt::format("{} files are of pid {}: the numbers in their names count snapshots of one "
                       "process. If they are ranks in several containers, name them rank_0, rank_1",

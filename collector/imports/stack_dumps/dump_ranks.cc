@@ -137,6 +137,10 @@ std::optional<model::Rank> rank_in_command(const std::vector<std::string>& comma
   return std::nullopt;
 }
 
+std::optional<model::Rank> rank_in_text(std::string_view text) {
+  return rank_word(text);
+}
+
 std::optional<model::Rank> rank_in_line(std::string_view line) {
   constexpr std::size_t kLongestHeading = 80;
   return line.size() <= kLongestHeading ? rank_word(line) : std::nullopt;

@@ -357,5 +357,38 @@ TEST(ProcessDeadlock, IsSilentWhileAServerComputesAnAnswer) {
           .empty());
 }
 
+/// Two workers of rank 1's DataLoader wait for a semaphore that only they could release.
+JobBuilder workers_without_a_slot() {
+  JobBuilder builder = job().ranks(2).stack(kAll, kInBarrier).stack(1, kInBatchWait);
+  const pid_t main = pid_of(1);
+  const std::vector<pid_t> workers = {worker_pid(1, 0), worker_pid(1, 1)};
+  const std::vector<std::string> all = {text(main), text(workers[0]), text(workers[1])};
+  blocked(builder, main,
+          {.kind = "pipe", .object = "pipe:[7]", .operation = "read", .enders = all});
+  for (const pid_t pid : workers) {
+    builder.worker(1,
+                   "native:do_futex_wait@libc.so.6 | py:seat@/srv/decode.py:27 | " + kForkedWorker);
+    blocked(builder, pid,
+            {.kind = "semaphore",
+             .object = "semaphore:0:1:2+0",
+             .operation = "acquire",
+             .enders = all});
+  }
+  return builder;
+}
+
+TEST(ProcessDeadlock, OfWorkersOfALoaderIsAWorkerThatIsStuck) {
+  const auto model = workers_without_a_slot().build();
+  EXPECT_TRUE(asked(kKind, model).empty());
+  const auto findings = asked("dataloader-worker-stuck", model);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_NE(findings[0].summary.find("2 DataLoader workers wait for a semaphore (decode.py:27"),
+            std::string::npos)
+      << findings[0].summary;
+  EXPECT_NE(findings[0].fix.find("`finally`"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -143,5 +143,23 @@ TEST(ShmExhausted, OnlySuspectsASegmentThatFailedForAReasonOfItsOwn) {
             Confidence::kPossible);
 }
 
+TEST(ShmExhausted, ABusErrorAndASmallShmInOneLogAreLikely) {
+  const std::string dies =
+      "(RayWorker pid=1917) *** SIGBUS received at time=1702363316 on cpu 21 ***\n";
+  for (const std::string size :
+       {"WARNING: The object store is using /tmp instead of /dev/shm because /dev/shm has only "
+        "67108864 bytes available.\n",
+        "shm              64M   12M   52M  19% /dev/shm\n"}) {
+    const auto findings = asked(kKind, job().ranks(2).log({}, size + dies).ended().build());
+    ASSERT_EQ(findings.size(), 1u) << size;
+    EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+    EXPECT_TRUE(asked(kKind, job().ranks(2).log({}, size).ended().build()).empty());
+  }
+  EXPECT_TRUE(
+      asked(kKind,
+            job().ranks(2).log({}, dies + "shm   64G   12M   52G  1% /dev/shm\n").ended().build())
+          .empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

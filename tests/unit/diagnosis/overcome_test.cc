@@ -40,6 +40,11 @@ TEST(Overcome, StepsAfterAMessageLeaveItPossible) {
 TEST(Overcome, OtherLinesAreNoSteps) {
   EXPECT_EQ(confidence_with(""), detectors::Confidence::kLikely);
   EXPECT_EQ(confidence_with(lines("step {}: loss {:.2f}", 3)), detectors::Confidence::kLikely);
+  EXPECT_EQ(
+      confidence_with(lines("W0817 17:40:5{}.407000 22745651681088 api.py:858] Sending process "
+                            "183410 closing signal {:.0f}",
+                            8)),
+      detectors::Confidence::kLikely);
   EXPECT_EQ(confidence_with(lines("still waiting after {}0 s", 8)), detectors::Confidence::kLikely);
   EXPECT_EQ(confidence_with(lines("frame #{}: main + 0x{:.0f}", 8)),
             detectors::Confidence::kLikely);

@@ -138,5 +138,25 @@ TEST(MpiPool, TheClientIsNotARank) {
   EXPECT_EQ(told(read({{"dump.txt", of(7, "serve") + of(8, "serve")}})), "1 looks: 0=7 1=8");
 }
 
+TEST(OneFile, TheNumberInItsNameIsNoRank) {
+  EXPECT_EQ(told(read({{"03.txt", at(29)}})), "1 looks: 0=7");  // numbered, as the only rank
+  EXPECT_EQ(told(read({{"py-spy-3.txt", at(29)}, {"py-spy-1.txt", at(26, 8)}})),
+            "1 looks: 3=7 1=8");
+}
+
+TEST(RankOfPid, ALineThatHasBothNamesTheDump) {
+  const std::string two = "\nall\nare\nbelow:\n\n" + at(29, 7001) + at(26, 7002);
+  EXPECT_EQ(told(read({{"all.txt",
+                        "$ py-spy dump -p 7001  # MPI rank 1\n$ py-spy dump -p 7002  # rank 0\n" +
+                            two}})),
+            "1 looks: 1=7001 0=7002");
+}
+
+TEST(RankOfPid, LinesThatGiveOneRankToTwoProcessesCountSomethingElse) {
+  const std::string two = "\nall\nare\nbelow:\n\n" + at(29, 7001) + at(26, 7002);
+  EXPECT_EQ(told(read({{"all.txt", "rank 0 has child 7001\nrank 0 has child 7002\n" + two}})),
+            "1 looks: 0=7001 1=7002");
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "collector/imports/logs/tee_labels.h"
 #include "collector/imports/logs/text_file.h"
+#include "collector/imports/logs/traceback_ranks.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -71,6 +73,57 @@ TEST(Labels, WordsOfALogNameNobody) {
                                  std::string("a-1 \n"), std::string("a-1 |"), std::string("|")}) {
     EXPECT_EQ(with_ranks_named(log).text, "") << log;
   }
+}
+
+TEST(Labels, NamesOfServicesInAColumnAreTakenOff) {
+  std::string text;
+  for (const std::string_view line : base::split(kDump, '\n')) {
+    text += fmt::format("trainer  | {}\nmonitor  | cpu 3 %\n", line);
+  }
+  const Labels labels = with_ranks_named(text + "trainer exited with code 137\n");
+  EXPECT_NE(labels.text.find(kDump), labels.text.npos) << labels.text;
+  EXPECT_EQ(labels.text.find("trainer  |"), labels.text.npos);
+  EXPECT_NE(labels.text.find("trainer exited with code 137"), labels.text.npos);
+}
+
+TEST(Labels, ATableIsNoColumnOfServices) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) {
+    text += fmt::format("layer-{:02} | {}\n", i, i * 1024);
+  }
+  EXPECT_EQ(with_ranks_named(text).text.find("\n1024\n"), std::string::npos);
+}
+
+TEST(TeeLabels, TheDistanceToTheRankIsThatOfTheNode) {
+  const auto out = with_tee_as_ranks(
+      "[default4]:[rank12]: RuntimeError: no\n[default4]:  what():  no\n[default5]:ready\n");
+  EXPECT_EQ(out, "[rank12]: RuntimeError: no\n[rank12]:   what():  no\n[rank13]: ready\n");
+}
+
+TEST(TeeLabels, OfTheFirstNodeOrOfSeveralNodesStay) {
+  EXPECT_FALSE(with_tee_as_ranks("[default4]:[rank4]: a\n[default4]:b\n"));
+  EXPECT_FALSE(with_tee_as_ranks("[default4]:[rank4]: a\n[default4]:[rank12]: b\n"));
+  EXPECT_FALSE(with_tee_as_ranks("[default4]:a\n[default5]:b\n"));
+}
+
+TEST(TracebackRanks, AnExceptionThatNamesItsRankNamesItsLines) {
+  constexpr std::string_view kRaised =
+      "step 7\n"
+      "Traceback (most recent call last):\n"
+      "  File \"/app/train.py\", line 9, in <module>\n"
+      "RuntimeError: NCCL communicator was aborted on rank 2. Original reason\n"
+      "step 8\n";
+  EXPECT_EQ(with_ranks_of_tracebacks(kRaised),
+            "step 7\n"
+            "[rank2]: Traceback (most recent call last):\n"
+            "[rank2]:   File \"/app/train.py\", line 9, in <module>\n"
+            "[rank2]: RuntimeError: NCCL communicator was aborted on rank 2. Original reason\n"
+            "step 8\n");
+}
+
+TEST(TracebackRanks, ATracebackOfNoRankStays) {
+  EXPECT_FALSE(with_ranks_of_tracebacks(
+      "Traceback (most recent call last):\n  File \"/app/a.py\", line 9, in f\nValueError: no\n"));
 }
 
 }  // namespace

@@ -261,5 +261,15 @@ TEST(Watchdog, EachRankHasTheLinesOfItsOwnStack) {
   EXPECT_EQ(job.collectives[1].callers[1].line, 30);
 }
 
+TEST(Watchdog, ItsAbortAfterAnErrorIsNoDeathOfItsRank) {
+  const auto job = read_log(
+      "[rank3]:[E ProcessGroupNCCL.cpp:916] [Rank 3] NCCL watchdog thread terminated with "
+      "exception: "
+      "NCCL error: remote process exited or there was a network error, NCCL version 2.19.3\n"
+      "E0101 failed (exitcode: -6) local_rank: 3 (pid: 4242) of binary: /usr/bin/python\n");
+  EXPECT_EQ(model::facts(job, "watchdog-error").size(), 1U);
+  EXPECT_TRUE(job.observations.empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

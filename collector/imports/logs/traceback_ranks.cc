@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/logs/traceback_ranks.h"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/imports/capture/parts.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/log_lines.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::string_view kHeading = "Traceback (most recent call last):";
+constexpr std::size_t kMostLines = 2000;  // of one traceback
+
+/// The rank in which torch raised this exception.
+std::optional<std::int64_t> rank_in_exception(std::string_view line) {
+  const auto aborted = number_behind(line, "NCCL communicator was aborted on rank ", kMaxRank);
+  return aborted ? aborted
+                 : number_behind(line, "mismatch between collectives on ranks. Rank ", kMaxRank);
+}
+
+/// The index of the exception's line below a heading; nullopt if other lines come between.
+std::optional<std::size_t> end_of_traceback(const std::vector<std::string_view>& lines,
+                                            std::size_t heading) {
+  for (std::size_t i = heading + 1; i < lines.size() && i - heading < kMostLines; ++i) {
+    if (lines[i].empty() || model::read_log_line(lines[i].substr(0, kLongestLogLine)).rank) {
+      return std::nullopt;
+    }
+    if (lines[i].front() != ' ') {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> with_ranks_of_tracebacks(std::string_view text) {
+  const auto lines = base::split(text, '\n');
+  std::string out;
+  bool any = false;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto end = lines[i].starts_with(kHeading) ? end_of_traceback(lines, i) : std::nullopt;
+    const auto rank = end ? rank_in_exception(lines[*end]) : std::nullopt;
+    const std::size_t last = rank ? *end : i;
+    for (; i < last; ++i) {
+      out += fmt::format("[rank{}]: {}\n", *rank, lines[i]);
+    }
+    any = any || rank;
+    out += rank ? fmt::format("[rank{}]: {}\n", *rank, lines[i]) : fmt::format("{}\n", lines[i]);
+  }
+  if (!any) {
+    return std::nullopt;
+  }
+  out.pop_back();
+  return out;
+}
+
+}  // namespace ddpdoctor::imports

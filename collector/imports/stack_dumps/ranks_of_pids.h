@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A line somewhere in the text that has a process's pid and its rank: "$ gdb -p 71402   # MPI rank
+// 0".
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "collector/imports/stack_dumps/stack_text.h"
+
+namespace ddpdoctor::imports {
+
+/// Gives ranks to the dumps that have a pid and no rank, if every line with this pid and a rank has
+/// the same rank. If two processes have the same rank then, such lines count something else: no
+/// rank is given.
+void give_ranks_of_pids(const std::vector<std::string_view>& lines, std::vector<StackDump>& dumps);
+
+}  // namespace ddpdoctor::imports
