@@ -239,7 +239,8 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const std::vector<std::size_t>& knot : graph::knots(blocked.nodes)) {
     // dataloader-worker-stuck reports workers that wait for a lost semaphore.
-    if (auto circle = circle_of(blocked, knot); circle && !is_lost_by_workers(*circle)) {
+    if (auto circle = circle_of(blocked, knot);
+        circle && !is_lost_by_workers(examination.job, *circle)) {
       put_guilty_first(*circle);
       findings.push_back(finding_of(examination, *circle, how_sure(examination, *still)));
     }

@@ -116,7 +116,7 @@ Findings refused_segments(const graph::Examination& examination) {
   return findings;
 }
 
-/// A log tells of a bus error and of a /dev/shm of the size that containers have unless configured
+/// A log has a bus error and the size of /dev/shm: that of a container, unless it is configured
 /// otherwise.
 std::optional<Finding> died_in_a_small_one(const graph::Examination& examination) {
   constexpr std::int64_t kDefault = 64 << 20;
@@ -212,8 +212,8 @@ while creating shared memory segment".
 
 Why: DataLoader workers and NCCL exchange data through /dev/shm; containers give it 64 MB unless configured otherwise.
 
-How ddpdoctor knows: the file system is full and a bus error occurred, or one of these messages was printed. A log that tells of
-a bus error and of a /dev/shm of 64 MB or less is likely.
+How ddpdoctor knows: the file system is full and a bus error occurred, or one of these messages was printed. A log with
+a bus error and a /dev/shm of 64 MB or less is likely.
 
 Fix:
     $ docker run --shm-size=8g ...)",

@@ -5,14 +5,17 @@
 #include <vector>
 
 #include "collector/graph/knots.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 
-bool is_lost_by_workers(const WaitingCircle& circle) {
-  return circle.lost &&
-         std::all_of(circle.members.begin(), circle.members.end(), [](const BlockedThread* member) {
-           return member->process->role == model::Role::kDataLoaderWorker;
-         });
+bool is_lost_by_workers(const model::JobModel& job, const WaitingCircle& circle) {
+  const auto of_rank = [&job](const BlockedThread* member) {
+    const model::Process* const parent = model::process(job, member->process->ppid);
+    return member->process->role == model::Role::kDataLoaderWorker && parent != nullptr &&
+           parent->role == model::Role::kRank;
+  };
+  return circle.lost && std::all_of(circle.members.begin(), circle.members.end(), of_rank);
 }
 
 std::set<pid_t> waiting_for_lost_semaphore(const graph::Examination& examination) {
@@ -20,7 +23,7 @@ std::set<pid_t> waiting_for_lost_semaphore(const graph::Examination& examination
   const BlockedThreads blocked = blocked_threads(examination);
   for (const std::vector<std::size_t>& knot : graph::knots(blocked.nodes)) {
     const auto circle = circle_of(blocked, knot);
-    if (!circle || !is_lost_by_workers(*circle)) {
+    if (!circle || !is_lost_by_workers(examination.job, *circle)) {
       continue;
     }
     for (const BlockedThread* member : circle->members) {

@@ -17,8 +17,8 @@ inline constexpr std::string_view kReleaseSemaphore =
     "Release the semaphore in `finally`, or take it using `with`: an exception on the way, or a "
     "process that was killed, has kept it.";
 
-/// The knot is such a semaphore.
-bool is_lost_by_workers(const WaitingCircle& circle);
+/// The knot is such a semaphore, and the workers are those of ranks.
+bool is_lost_by_workers(const model::JobModel& job, const WaitingCircle& circle);
 
 /// Pids of the workers that wait for one.
 std::set<pid_t> waiting_for_lost_semaphore(const graph::Examination& examination);

@@ -12,8 +12,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::string_view kShm = "/dev/shm";
-constexpr std::size_t kLongestLine = 400;
+constexpr std::string_view kShmMount = "/dev/shm";
+constexpr std::size_t kLongestShmLine = 400;
 constexpr std::size_t kCellsOfDf = 6;  // file system, size, used, free, share, mount point
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
@@ -47,7 +47,8 @@ std::vector<std::string_view> cells_of(std::string_view line) {
 /// "shm              64M   64M     0 100% /dev/shm".
 std::optional<std::int64_t> in_row_of_df(std::string_view line) {
   const auto cells = cells_of(line);
-  const bool is_row = cells.size() == kCellsOfDf && cells.back() == kShm && cells[4].ends_with('%');
+  const bool is_row =
+      cells.size() == kCellsOfDf && cells.back() == kShmMount && cells[4].ends_with('%');
   return is_row ? size_in_df(cells[1]) : std::nullopt;
 }
 
@@ -64,17 +65,17 @@ std::optional<std::int64_t> in_words_of_ray(std::string_view line) {
 
 std::optional<ToldShmSize> told_shm_size(const model::JobModel& job) {
   for (const model::Log& log : job.logs) {
-    if (log.text.find(kShm) == std::string::npos) {
+    if (log.text.find(kShmMount) == std::string::npos) {
       continue;
     }
     for (const std::string_view line : base::split(log.text, '\n')) {
-      if (line.size() > 64 * kLongestLine || line.find(kShm) == line.npos) {
+      if (line.size() > 64 * kLongestShmLine || line.find(kShmMount) == line.npos) {
         continue;
       }
       const auto row = in_row_of_df(base::trim(line));
       if (const auto bytes = row ? row : in_words_of_ray(line)) {
         return ToldShmSize{.bytes = *bytes,
-                           .line = base::elide(base::printable(base::trim(line)), kLongestLine)};
+                           .line = base::elide(base::printable(base::trim(line)), kLongestShmLine)};
       }
     }
   }

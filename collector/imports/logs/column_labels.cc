@@ -13,8 +13,8 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kLongestName = 64;
-constexpr std::size_t kLeastLines = 4;  // of each service
+constexpr std::size_t kLongestService = 64;
+constexpr std::size_t kLinesOfService = 4;  // of each service
 
 /// "trainer  | text".
 struct Cell {
@@ -24,7 +24,7 @@ struct Cell {
 };
 
 Cell cell_of(std::string_view line) {
-  const std::string_view head = line.substr(0, kLongestName + 2);
+  const std::string_view head = line.substr(0, kLongestService + 2);
   const auto end = std::find_if_not(head.begin(), head.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
   });
@@ -68,7 +68,7 @@ std::string without_column(const std::vector<std::string_view>& lines) {
   for (const auto& [name, own] : services) {
     fit += own.size();
   }
-  if (fit < services.size() * kLeastLines || fit == 0 || others.size() * 10 > fit) {
+  if (fit < services.size() * kLinesOfService || fit == 0 || others.size() * 10 > fit) {
     return {};
   }
   std::string out;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLongestLine = 160;
 constexpr std::int64_t kLeastPid = 100;  // smaller numbers may count anything
 
-bool is_digit(char c) {
+bool is_digit_of_pid(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
@@ -27,10 +27,10 @@ std::set<std::int64_t> numbers_in(std::string_view line) {
   std::set<std::int64_t> out;
   for (std::size_t at = 0; at < line.size();) {
     const auto begin = static_cast<std::size_t>(
-        std::find_if(line.begin() + static_cast<std::ptrdiff_t>(at), line.end(), is_digit) -
+        std::find_if(line.begin() + static_cast<std::ptrdiff_t>(at), line.end(), is_digit_of_pid) -
         line.begin());
     std::size_t end = begin;
-    while (end < line.size() && is_digit(line[end])) {
+    while (end < line.size() && is_digit_of_pid(line[end])) {
       ++end;
     }
     if (const auto number = number_of(line.substr(begin, end - begin), kMaxPid)) {
