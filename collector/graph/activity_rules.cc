@@ -12,7 +12,7 @@ namespace ddpdoctor::graph {
 namespace {
 
 bool matches(const ActivityRule& rule, const stacks::Frame& frame) {
-  if (rule.match == Match::kPython) {
+  if (rule.match == Match::kPython || rule.match == Match::kInnermostPython) {
     if (frame.language != stacks::Language::kPython) {
       return false;
     }
@@ -36,7 +36,8 @@ bool matches(const ActivityRule& rule, const stacks::Frame& frame) {
 
 // "pdb.py" must not match "mypdb.py"; patterns with a folder are specific enough.
 bool at_border(const ActivityRule& rule, const stacks::Frame& frame) {
-  if (rule.match != Match::kPython || rule.file.empty()) {
+  if ((rule.match != Match::kPython && rule.match != Match::kInnermostPython) ||
+      rule.file.empty()) {
     return true;
   }
   const std::size_t at = frame.file.rfind(rule.file);
@@ -100,7 +101,7 @@ const ActivityRule* deciding_rule(std::span<const stacks::Frame> frames, const s
   for (std::size_t i = 0; i < frames.size(); ++i) {
     for (const ActivityRule& rule : activity_rules()) {
       if ((best == nullptr || rule.weight > best->weight) && matches(rule, frames[i]) &&
-          at_border(rule, frames[i]) &&
+          at_border(rule, frames[i]) && (rule.match != Match::kInnermostPython || i == 0) &&
           !(rule.activity == Activity::kCompiling &&
             (runs_compiled(frames[i]) || is_part_of_import(frames.subspan(i + 1))))) {
         best = &rule;

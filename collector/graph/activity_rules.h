@@ -13,8 +13,10 @@
 namespace ddpdoctor::graph {
 
 /// How a rule's function is compared: the last part of the Python name, or a part of the native
-/// name. `kModule`: any function of a library, with or without symbols.
-enum class Match { kPython, kNative, kNativeExact, kModule };
+/// name. `kModule`: any function of a library, with or without symbols. `kInnermostPython`: a
+/// Python function that is the innermost frame of a stack without native frames: it is in a native
+/// call.
+enum class Match { kPython, kInnermostPython, kNative, kNativeExact, kModule };
 
 /// A frame that names an activity. Of all rules that match below the user's innermost frame, the
 /// one with the highest weight wins: `new_group` waits in a store, and `new_group` is the more

@@ -44,6 +44,8 @@ constexpr ActivityRule kRules[] = {
     {kPython, "_pre_forward", "torch/nn/parallel/distributed.py", kDdpForward, 92},
     {kPython, "_check_sync_bufs_post_fwd", "torch/nn/parallel/distributed.py", kDdpForward, 92},
     {kPython, "_post_forward", "torch/nn/parallel/distributed.py", kDdpForward, 92},
+    // Its own native calls are the reducer's; the module's forward would be a frame below it.
+    {kInnermostPython, "forward", "torch/nn/parallel/distributed.py", kDdpForward, 92},
     {kNative, "c10d::Reducer::rebuild_buckets", "", kDdpForward, 92},
     {kNative, "c10d::Reducer::sync_bucket_indices", "", kDdpForward, 92},
     {kPython, "_try_get_data", "torch/utils/data/dataloader.py", kDataLoader, 90},

@@ -28,8 +28,8 @@ bool has_language(const model::Process& process, model::Language language) {
 bool shows_only(const model::Process& process, model::Language language) {
   const auto other =
       language == model::Language::kPython ? model::Language::kNative : model::Language::kPython;
-  return model::was_dumped(process) && process.pid != 0 && has_language(process, language) &&
-         !has_language(process, other);
+  return model::was_dumped(process) && (process.pid != 0 || process.rank) &&
+         has_language(process, language) && !has_language(process, other);
 }
 
 /// The native frames that the innermost Python function called, then the Python frames.
@@ -51,9 +51,12 @@ std::string_view tool_of(const model::Thread& thread) {
 }
 
 void join(model::Process& native, model::Process& process) {
+  const bool only_main = native.threads.size() == 1 && native.pid == 0;
   for (model::Thread& other : native.threads) {
-    const auto same = std::find_if(process.threads.begin(), process.threads.end(),
-                                   [&other](const auto& one) { return one.tid == other.tid; });
+    const auto same =
+        std::find_if(process.threads.begin(), process.threads.end(), [&](const auto& one) {
+          return one.tid == other.tid || (only_main && &one == &process.threads.front());
+        });
     if (same == process.threads.end()) {
       process.threads.push_back(std::move(other));
       continue;
@@ -70,15 +73,18 @@ void join(model::Process& native, model::Process& process) {
 
 void join_tools(std::vector<model::Process>& processes) {
   std::vector<bool> joined(processes.size());  // native dumps that are part of another dump
-  std::vector<bool> whole(processes.size());
+  std::vector<bool> whole(processes.size());   // a native dump without a pid is joined by its rank
   for (std::size_t i = 0; i < processes.size(); ++i) {
     if (!shows_only(processes[i], model::Language::kNative)) {
       continue;
     }
     const auto fits = [&](std::size_t k) {
+      const bool by_rank = processes[i].pid == 0 && processes[i].rank.has_value();
       return !whole[k] && shows_only(processes[k], model::Language::kPython) &&
-             processes[k].pid == processes[i].pid && processes[k].host == processes[i].host &&
-             (!processes[k].rank || !processes[i].rank || processes[k].rank == processes[i].rank);
+             (processes[k].pid == processes[i].pid || by_rank) &&
+             processes[k].host == processes[i].host &&
+             (processes[k].rank == processes[i].rank ||
+              (!by_rank && (!processes[k].rank || !processes[i].rank)));
     };
     for (std::size_t distance = 1; distance < processes.size() && !joined[i]; ++distance) {
       for (const std::size_t k : {i - distance, i + distance}) {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "collector/program/questions/blocks.h"
 #include "collector/program/questions/branches.h"
 #include "collector/program/questions/dependence.h"
 
@@ -22,6 +23,12 @@ int worth_of(const Branching& branching, Dependence on) {
     return branching.loop ? 2 : 3;
   }
   return branching.loop ? 0 : 1;
+}
+
+/// Without a loop around both, the ranks at the later line have passed the earlier condition; those
+/// at the earlier line have not come to the later one.
+bool only_passed(const SourceText& text, const Block& one, const Block& other) {
+  return one.line < other.line && !loop_around(text, one.line);
 }
 
 }  // namespace
@@ -50,7 +57,9 @@ std::optional<Block> separating_branch(const SourceText& text, int line_a, int l
     if ((one.by_rank_only && on != Dependence::kRank) || while_true) {
       continue;
     }
-    if (!best || worth > highest || (worth == highest && one.block.indent > best->indent)) {
+    const bool as_good = best && worth == highest;
+    if (!best || worth > highest || (as_good && one.block.indent > best->indent) ||
+        (as_good && one.block.indent == best->indent && only_passed(text, one.block, *best))) {
       best = std::move(one.block);
       highest = worth;
     }

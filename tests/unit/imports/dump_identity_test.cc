@@ -158,5 +158,20 @@ TEST(RankOfPid, LinesThatGiveOneRankToTwoProcessesCountSomethingElse) {
             "1 looks: 0=7001 1=7002");
 }
 
+TEST(RankOfPid, ANativeStackOfARankWithoutAPidIsOfThatRanksProcess) {
+  const auto job =
+      read({{"all.txt",
+             "rank 0:\n" + at(29, 7001) + "\nrank 1:\n" + at(26, 7002) +
+                 "\ngdb, main thread of rank 1:\n"
+                 "#0  0x00007f1c4dd159e5 in clock_nanosleep@GLIBC_2.2.5 () from /lib64/libc.so.6\n"
+                 "#1  0x00007f1bfa188155 in groupLaunch(ncclAsyncJob*) () from "
+                 "/lib/libtorch_cuda.so\n"}});
+  EXPECT_EQ(told(job), "1 looks: 0=7001 1=7002");
+  const auto& threads = model::latest(job)->processes.back().threads;
+  ASSERT_EQ(threads.size(), 1U);
+  EXPECT_EQ(threads[0].frames.front().language, model::Language::kNative);
+  EXPECT_EQ(threads[0].frames.back().language, model::Language::kPython);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

@@ -133,6 +133,8 @@ INSTANTIATE_TEST_SUITE_P(
                    "m"},
         Separating{"def f():\n    x()  # A\n    y()  # B", nullptr},
         Separating{"def f():\n    x()  # A\ndef g():\n    if rank: y()  # B", nullptr},
+        Separating{"def f():\n    if one:\n        x()  # A\n    if other:\n        y()  # B",
+                   "one"},
         Separating{"def f():\n    z() if rank == 0 else None  # A\n    y()  # B", "rank == 0"}));
 
 INSTANTIATE_TEST_SUITE_P(
