@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/advice_on_end.h"
+#include "collector/detectors/evidence/after_exception.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/caught_memory.h"
 #include "collector/detectors/evidence/first_to_fail.h"
@@ -42,17 +43,6 @@ constexpr std::size_t kLongestLine = 240;
 constexpr std::string_view kStartsUnguarded =
     "raised: a child runs the program again and starts processes outside `if __name__ == "
     "\"__main__\"`";
-
-/// The rank continued after it had printed a traceback: it handled the exception, or only one of
-/// its threads ended.
-bool lived_on(const model::JobModel& job, model::Rank rank) {
-  const model::Process* process = model::rank_process(job, rank);
-  if (process == nullptr) {
-    return false;
-  }
-  const auto exit = exit_of(job, *process);
-  return exit ? exit->status == 0 : alive(*process) && !job.ended;
-}
 
 /// The exception was swallowed, and with it the call in which the others wait was skipped.
 bool left_calls_out(const graph::Examination& examination, const Traceback& traceback) {
@@ -101,8 +91,9 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
   if (!lived_on(job, *traceback.rank) || is_in_finalize(standing)) {
     return wrote_on(job, traceback) ? Confidence::kPossible : Confidence::kCertain;
   }
-  return examination.still() && left_calls_out(examination, traceback) ? Confidence::kCertain
-                                                                       : Confidence::kPossible;
+  const bool skipped = examination.still() && left_calls_out(examination, traceback);
+  const bool gave_up = waits_at_its_end(standing) && !wrote_on(job, traceback);
+  return skipped ? Confidence::kCertain : gave_up ? Confidence::kLikely : Confidence::kPossible;
 }
 
 /// "rank 2 raised here".

@@ -22,6 +22,14 @@ bool is_whole(const History& history, model::Rank rank, const std::string& group
   return first != all.end() && (*first)->sequence <= 1;
 }
 
+/// From two lines, or only one of them has begun.
+bool are_two_batches(const model::CollectiveCall& oldest, const model::CollectiveCall& posted) {
+  const bool began_alone =
+      oldest.state == model::CallState::kStarted && posted.state == model::CallState::kEnqueued;
+  return began_alone || (oldest.call_site.known() && posted.call_site.known() &&
+                         oldest.call_site != posted.call_site);
+}
+
 }  // namespace
 
 bool is_queued(const model::JobModel& job, const History& history, model::Rank rank,
@@ -41,8 +49,7 @@ bool is_queued(const model::JobModel& job, const History& history, model::Rank r
     posted = one->operation == counterpart && older(*one, posted) ? one : posted;
   }
   return posted != nullptr && posted != oldest && oldest->time && posted->time &&
-         oldest->call_site.known() && posted->call_site.known() &&
-         oldest->call_site != posted->call_site;
+         are_two_batches(*oldest, *posted);
 }
 
 const model::CollectiveCall& unanswered_of_batch(const History& history, model::Rank rank,

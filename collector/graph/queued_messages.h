@@ -10,7 +10,7 @@ namespace ddpdoctor::graph {
 
 /// `call` is a send or recv in which `rank` waits, and its peer has posted the other side behind an
 /// older message of the same two ranks, which is open: NCCL runs their messages one after the
-/// other. Messages of one line may be one batch, which runs as a whole.
+/// other. Messages of one line may be one batch, which begins as a whole.
 bool is_queued(const model::JobModel& job, const History& history, model::Rank rank,
                const BlockedCall& call);
 

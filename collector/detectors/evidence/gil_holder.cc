@@ -4,6 +4,7 @@
 #include "collector/detectors/evidence/gil_holder.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
 #include <vector>
 
@@ -59,15 +60,33 @@ bool calls_from_pool(const model::Thread& thread, std::string_view pool) {
   });
 }
 
-/// The library of the innermost frame that is not libc's; empty if it is not known.
+/// The file of a library, or the outermost C++ namespace of a function that was built with debug
+/// information: "libmpi.so", "horovod" of "horovod::torch::WaitAndClear". Empty if neither is
+/// known.
+std::string_view library_or_namespace(const model::Frame& frame) {
+  if (!frame.module.empty()) {
+    return frame.module;
+  }
+  const std::string_view function = frame.function;
+  const std::size_t end = function.find("::");
+  const std::string_view outer = function.substr(0, end == function.npos ? 0 : end);
+  const bool named = std::all_of(outer.begin(), outer.end(),
+                                 [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  return named && outer != "std" && outer != "__gnu_cxx" ? outer : std::string_view();
+}
+
+/// The library of the innermost frame that is not libc's or C++'s; empty if it is not known.
 std::string_view waiting_library(const model::Thread& thread) {
-  const auto inner =
-      std::find_if(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
-        return !is_native_frame(frame) ||
-               (!model::is_libc_code(frame) && !(frame.module.empty() && frame.function.empty()));
-      });
-  return inner == thread.frames.end() || !is_native_frame(*inner) ? std::string_view()
-                                                                  : std::string_view(inner->module);
+  for (const model::Frame& frame : thread.frames) {
+    if (!is_native_frame(frame)) {
+      break;
+    }
+    if (const auto library = library_or_namespace(frame);
+        !model::is_libc_code(frame) && !library.empty()) {
+      return library;
+    }
+  }
+  return {};
 }
 
 /// The library that started the thread and called Python: its frames are outside of all Python
@@ -77,8 +96,9 @@ bool is_called_by(const model::Thread& thread, std::string_view library) {
       std::find_if(thread.frames.rbegin(), thread.frames.rend(),
                    [](const model::Frame& frame) { return model::is_interpreter_code(frame); });
   return python != thread.frames.rend() &&
-         std::any_of(thread.frames.rbegin(), python,
-                     [library](const model::Frame& frame) { return frame.module == library; });
+         std::any_of(thread.frames.rbegin(), python, [library](const model::Frame& frame) {
+           return library_or_namespace(frame) == library;
+         });
 }
 
 /// Python code, or the function of the interpreter that runs it.
@@ -142,7 +162,7 @@ bool has_released_gil(const model::Thread& thread) {
 
 const model::Thread* callback_behind(const model::Process& process, const model::Thread& holder) {
   const std::string_view library = waiting_library(holder);
-  if (library.find(".so") == library.npos || !lets_others_run(holder)) {
+  if (library.empty() || !lets_others_run(holder)) {
     return nullptr;
   }
   const auto found = std::find_if(process.threads.begin(), process.threads.end(),

@@ -176,15 +176,14 @@ void walk_back(const Examination& examination, const GroupView& view, Parting& p
     parting.turn();
     parting.odd_skipped = false;
   }
+  parting.extra = !parting.odd_skipped;
 }
 
 std::optional<Parting> parting_from_records(const Examination& examination, const GroupView& view) {
   const Divergence* end = first_difference(examination, view);
-  if (end == nullptr) {
-    return std::nullopt;
-  }
-  auto parting = end->about == Disagreement::kMissing ? parting_of_missing(examination, *end)
-                                                      : parting_of_calls(examination, *end);
+  auto parting = end == nullptr                         ? std::nullopt
+                 : end->about == Disagreement::kMissing ? parting_of_missing(examination, *end)
+                                                        : parting_of_calls(examination, *end);
   if (!parting) {
     return std::nullopt;
   }

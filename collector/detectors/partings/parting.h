@@ -28,6 +28,11 @@ struct Side {
     return calls() || activity() == graph::Activity::kExit ||
            activity() == graph::Activity::kExited;
   }
+  /// Its call, which was matched by order, has ended, and its ranks are in no other one.
+  [[nodiscard]] bool passed_its_call() const {
+    return call != nullptr && model::is_over(call->state) &&
+           activity() == graph::Activity::kBetweenCalls;
+  }
   /// In a collective, according to records or stacks.
   [[nodiscard]] bool calls() const {
     return !operation.empty();

@@ -20,6 +20,7 @@
 #include "collector/detectors/partings/parting_calls.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/recomputation.h"
+#include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/paths/deciding_origin.h"
 #include "collector/model/questions.h"
@@ -134,6 +135,10 @@ std::string culprit_note(const Examination& examination, const Explanation& expl
 /// "ranks 1-3 are waiting here, in all_reduce, for 2.2 s"; only if they are in a call.
 std::string waiting_note(const Examination& examination, const Parting& parting) {
   const Side& rest = parting.rest;
+  if (rest.passed_its_call()) {
+    return fmt::format("{} called {} here instead, which finished", said(rest.ranks),
+                       rest.operation);
+  }
   return rest.calls() ? waiting_here(examination.job, rest.ranks, "in " + rest.operation)
                       : ranks_do(rest.ranks, "is here", "are here");
 }
@@ -240,7 +245,10 @@ Finding without_standings(const Examination& examination, const Explanation& exp
   const Parting& parting = explanation.parting;
   Finding finding;
   finding.culprits = parting.undecided ? model::RankSet{} : parting.odd.ranks;
-  finding.waiting = waiting_ranks(examination).united(parting.rest.ranks).minus(finding.culprits);
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  if (!parting.rest.passed_its_call()) {
+    finding.waiting = finding.waiting.united(parting.rest.ranks).minus(finding.culprits);
+  }
   finding.confidence = confidence(examination, parting, extra_facts);
   add_locations(examination, explanation, finding);
   add_user_line(explanation, finding);

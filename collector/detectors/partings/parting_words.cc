@@ -58,6 +58,9 @@ std::string odd_does(const graph::Examination& examination, const Explanation& e
 
 std::string rest_waits(const graph::Examination& examination, const Explanation& explanation) {
   const Side& rest = explanation.parting.rest;
+  if (rest.passed_its_call()) {
+    return fmt::format("{} had no such call and continued", said(rest.ranks));
+  }
   if (rest.calls()) {
     return fmt::format("{} {}", ranks_do(rest.ranks, "is waiting in", "are waiting in"),
                        rest.operation);

@@ -37,6 +37,18 @@ std::optional<std::size_t> end_of_traceback(const std::vector<std::string_view>&
   return std::nullopt;
 }
 
+/// The rank of the line before a heading that reports an error: a logger writes the traceback below
+/// its message, without the prefix.
+std::optional<std::int64_t> rank_in_message_above(const std::vector<std::string_view>& lines,
+                                                  std::size_t heading) {
+  if (heading == 0) {
+    return std::nullopt;
+  }
+  const model::LogLine above = model::read_log_line(lines[heading - 1].substr(0, kLongestLogLine));
+  return above.rank && model::tells_trouble(above.text) ? std::optional(std::int64_t{*above.rank})
+                                                        : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> with_ranks_of_tracebacks(std::string_view text) {
@@ -45,7 +57,8 @@ std::optional<std::string> with_ranks_of_tracebacks(std::string_view text) {
   bool any = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto end = lines[i].starts_with(kHeading) ? end_of_traceback(lines, i) : std::nullopt;
-    const auto rank = end ? rank_in_exception(lines[*end]) : std::nullopt;
+    auto rank = end ? rank_in_exception(lines[*end]) : std::nullopt;
+    rank = end && !rank ? rank_in_message_above(lines, i) : rank;
     const std::size_t last = rank ? *end : i;
     for (; i < last; ++i) {
       out += fmt::format("[rank{}]: {}\n", *rank, lines[i]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines without a rank, and a traceback whose exception names the rank that raised it: "NCCL
-// communicator was aborted on rank 2".
+// Tracebacks without a rank in front of their lines: the exception names it ("NCCL communicator was
+// aborted on rank 2"), or the message above does ("[rank1] ERROR in step 11").
 #pragma once
 
 #include <optional>

@@ -138,6 +138,27 @@ void forget_local_ranks(model::JobModel& job) {
   }
 }
 
+bool shows_frames(const model::Process& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(),
+                     [](const model::Thread& thread) { return !thread.frames.empty(); });
+}
+
+/// A log only told that a rank is elsewhere; a dump of another file shows where.
+void drop_told_places(model::JobModel& job) {
+  for (model::Observation& observation : job.observations) {
+    model::RankSet shown;
+    for (const model::Process& process : observation.processes) {
+      if (process.rank && process.role == model::Role::kRank && shows_frames(process)) {
+        shown.insert(*process.rank);
+      }
+    }
+    std::erase_if(observation.processes, [&shown](const model::Process& process) {
+      return process.pid == 0 && process.rank && shown.contains(*process.rank) && !process.exit &&
+             !shows_frames(process);
+    });
+  }
+}
+
 /// Both newest snapshots show the same processes: only then does a difference mean progress.
 bool comparable(const model::JobModel& job) {
   const model::Observation* before = model::previous(job);
@@ -331,6 +352,7 @@ bool settle_dumps(model::JobModel& job) {
   give_states(job);
   tell_awaited_child(job);
   forget_local_ranks(job);
+  drop_told_places(job);
   name_by_titles(job);
   set_clients_apart(job);
   number_ranks(job);

@@ -26,7 +26,7 @@ int worth_of(const Branching& branching, Dependence on) {
 }
 
 /// Without a loop around both, the ranks at the later line have passed the earlier condition; those
-/// at the earlier line have not come to the later one.
+/// at the earlier line have not reached the later one.
 bool only_passed(const SourceText& text, const Block& one, const Block& other) {
   return one.line < other.line && !loop_around(text, one.line);
 }

@@ -165,14 +165,6 @@ INSTANTIATE_TEST_SUITE_P(
              "native:c10d::broadcast_coalesced | py:DistributedDataParallel._sync_buffers@" +
                  std::string(kDdp) + ":1 | py:DistributedDataParallel.forward@" + kDdp + ":2",
              Activity::kDdpForward},
-        Case{"DdpForwardItselfWithoutNativeFrames",
-             "py:DistributedDataParallel.forward@" + std::string(kDdp) + ":2",
-             Activity::kDdpForward},
-        Case{"ModuleInDdpForwardWithoutNativeFrames",
-             "py:Linear.forward@/v/torch/nn/modules/linear.py:9 | "
-             "py:DistributedDataParallel.forward@" +
-                 std::string(kDdp) + ":2",
-             Activity::kUnknown},
         Case{"KernelInsideDdpForward",
              "native:at::native::conv2d | py:DistributedDataParallel.forward@" + std::string(kDdp) +
                  ":2",
