@@ -52,6 +52,9 @@ std::optional<std::int64_t> rank_in_message_above(const std::vector<std::string_
 }  // namespace
 
 std::optional<std::string> with_ranks_of_tracebacks(std::string_view text) {
+  if (text.find(kHeading) == text.npos) {
+    return std::nullopt;
+  }
   const auto lines = base::split(text, '\n');
   std::string out;
   bool any = false;
@@ -64,7 +67,9 @@ std::optional<std::string> with_ranks_of_tracebacks(std::string_view text) {
       out += fmt::format("[rank{}]: {}\n", *rank, lines[i]);
     }
     any = any || rank;
-    out += rank ? fmt::format("[rank{}]: {}\n", *rank, lines[i]) : fmt::format("{}\n", lines[i]);
+    out += rank ? fmt::format("[rank{}]: ", *rank) : std::string();
+    out += lines[i];
+    out += '\n';
   }
   if (!any) {
     return std::nullopt;

@@ -176,8 +176,14 @@ bool comparable(const model::JobModel& job) {
   return then == now;
 }
 
-/// A process that was not dumped was not observed.
+/// A process that was not dumped was not observed; one that was dumped needs no flight record.
 void note_unobserved(model::JobModel& job) {
+  for (const model::Process& process : job.observations.back().processes) {
+    if (process.rank && shows_frames(process)) {
+      job.coverage.unobserved_ranks =
+          job.coverage.unobserved_ranks.minus(model::RankSet{*process.rank});
+    }
+  }
   const model::RankSet seen = model::ranks_seen(job);
   for (const model::Rank rank : model::all_ranks(job)) {
     if (!seen.contains(rank)) {
