@@ -42,10 +42,13 @@ bool all_threads_read(const model::Process& process) {
 
 /// In a function in which only a team of several threads waits. If the others are missing there was
 /// a fork, whichever process was the parent; provable if the tool shows threads without Python.
-bool waits_for_absent_team(const model::Process& process, const model::Frame& pool) {
-  const bool for_team = pool.function.find("gomp_team_barrier_wait") != std::string::npos ||
-                        pool.function.find("__kmp_join_barrier") != std::string::npos ||
-                        pool.function.find("__kmp_hyper_barrier") != std::string::npos;
+bool waits_for_absent_team(const model::Process& process, const model::Thread& main) {
+  const bool for_team =
+      std::any_of(main.frames.begin(), main.frames.end(), [](const model::Frame& frame) {
+        return frame.function.find("gomp_team_barrier_wait") != std::string::npos ||
+               frame.function.find("__kmp_join_barrier") != std::string::npos ||
+               frame.function.find("__kmp_hyper_barrier") != std::string::npos;
+      });
   const std::string& tool = process.threads.front().capture;
   return for_team && (tool.ends_with(" gdb") || tool.ends_with(" eu-stack"));
 }
@@ -90,12 +93,14 @@ std::optional<Suspect> forked_into_dead_pool(const graph::Examination& examinati
   }
   const model::Frame* pool = waits_for_native_pool(*main);
   if (pool == nullptr || waits_for_mutex(*main) ||
-      (!forked_without_exec(examination.job, process) && !waits_for_absent_team(process, *pool))) {
+      (!forked_without_exec(examination.job, process) && !waits_for_absent_team(process, *main))) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, process, main);
   suspect.confidence = Confidence::kCertain;
-  if (!asleep(*main) || !all_threads_read(process)) {
+  const bool proven =
+      all_threads_read(process) && (asleep(*main) || waits_for_absent_team(process, *main));
+  if (!proven) {
     // A spinning wait looks like a busy parallel region, and a hidden team like none.
     const auto sure = stuck(examination);
     if (!sure) {

@@ -180,7 +180,8 @@ void put_in_order(std::vector<Judged>& all, const graph::Examination& examinatio
     return std::tuple(finding.confidence == Confidence::kPossible,
                       one.detector->effect == Effect::kLeak,
                       finding.confidence != Confidence::kCertain, !waiting_ends_here(finding, ends),
-                      -one.detector->specificity, std::string_view(finding.kind), first);
+                      -one.detector->specificity, std::string_view(finding.kind),
+                      finding.locations.empty(), first);
   };
   std::stable_sort(all.begin(), all.end(),
                    [&key](const Judged& a, const Judged& b) { return key(a) < key(b); });

@@ -26,7 +26,8 @@ std::vector<Judged> without_explained(std::vector<Judged> all,
                                       const graph::Examination& examination);
 
 /// Sorts by what to act on first: certain before uncertain, then the end of the wait chain, then
-/// the more specific finding, then by name for a stable order.
+/// the more specific finding, then by name for a stable order; of one kind, the one that shows a
+/// line.
 void put_in_order(std::vector<Judged>& all, const graph::Examination& examination);
 
 }  // namespace ddpdoctor::diagnosis

@@ -242,6 +242,7 @@ struct PoolRow {
 
 constexpr PoolRow kPools[] = {
     {In::kModule, "libgomp", {"OpenMP"}},
+    {In::kFile, "/libgomp/", {"OpenMP"}},  // its inlined functions, with debug information
     {In::kModule, "libiomp", {"OpenMP"}},
     {In::kModule, "libomp", {"OpenMP"}},
     {In::kFunction, "GOMP_parallel", {"OpenMP"}},
