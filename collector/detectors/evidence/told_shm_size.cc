@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/evidence/told_shm_size.h"
 
-#include <cctype>
 #include <charconv>
 #include <string_view>
 #include <system_error>
@@ -25,13 +24,12 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 /// "64M", "1.0G", "65536" of `df -h` and `df`, which counts in KiB.
 std::optional<std::int64_t> size_in_df(std::string_view cell) {
   constexpr std::string_view kUnits = "KMGT";
+  constexpr std::int64_t kMost = std::int64_t{1} << 50;
   const auto number = whole_number(cell);
   const std::size_t unit = cell.empty() ? kUnits.npos : kUnits.find(cell.back());
-  if (!number || *number < 0 || *number > (std::int64_t{1} << 40)) {
-    return std::nullopt;
-  }
-  const std::size_t power = unit == kUnits.npos ? 0 : unit;
-  return power > 2 && *number > 1024 ? std::nullopt : std::optional(*number << (10 * (power + 1)));
+  const std::size_t bits = 10 * (unit == kUnits.npos ? 1 : unit + 1);
+  return number && *number > 0 && *number <= kMost >> bits ? std::optional(*number << bits)
+                                                           : std::nullopt;
 }
 
 std::vector<std::string_view> cells_of(std::string_view line) {

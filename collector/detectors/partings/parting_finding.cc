@@ -20,7 +20,6 @@
 #include "collector/detectors/partings/parting_calls.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/recomputation.h"
-#include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/paths/deciding_origin.h"
 #include "collector/model/questions.h"

@@ -50,7 +50,8 @@ std::string without_column(const std::vector<std::string_view>& lines) {
   std::size_t bar = 0;
   for (const std::string_view line : lines) {
     const Cell cell = cell_of(line);
-    const bool labelled = !cell.name.empty() && !model::read_log_line(line).rank;
+    const bool labelled =
+        !cell.name.empty() && !model::read_log_line(line.substr(0, kLongestLogLine)).rank;
     if (!labelled || (bar != 0 && cell.bar != bar)) {
       if (!base::trim(line).empty()) {
         others.push_back(line);

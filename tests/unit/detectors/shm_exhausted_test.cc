@@ -143,6 +143,13 @@ TEST(ShmExhausted, OnlySuspectsASegmentThatFailedForAReasonOfItsOwn) {
             Confidence::kPossible);
 }
 
+TEST(ShmExhausted, ASizeThatNoMachineHasIsNone) {
+  for (const std::string size : {"1099511627776G", "18446744073709551616", "-4M", "0", "M", "-"}) {
+    const std::string log = "SIGBUS\nshm " + size + " 1M 1M 1% /dev/shm\n";
+    EXPECT_TRUE(asked(kKind, job().ranks(2).log({}, log).ended().build()).empty()) << size;
+  }
+}
+
 TEST(ShmExhausted, ABusErrorAndASmallShmInOneLogAreLikely) {
   const std::string dies =
       "(RayWorker pid=1917) *** SIGBUS received at time=1702363316 on cpu 21 ***\n";
