@@ -114,9 +114,9 @@ std::optional<Suspect> stuck_worker(const graph::Examination& examination,
 }
 
 /// All of these workers wait for a semaphore that no process can release any more.
-void tell_lost_semaphore(const graph::Examination& examination, const std::vector<Suspect>& there,
-                         std::string_view who_waits, Finding& finding) {
-  const std::set<pid_t> lost = waiting_for_lost_semaphore(examination);
+void tell_lost_semaphore(const graph::Examination& examination, const std::set<pid_t>& lost,
+                         const std::vector<Suspect>& there, std::string_view who_waits,
+                         Finding& finding) {
   const bool all = std::all_of(there.begin(), there.end(), [&lost](const Suspect& suspect) {
     return lost.contains(suspect.process->pid);
   });
@@ -156,6 +156,7 @@ Findings detect(const graph::Examination& examination) {
   if (suspects.empty()) {  // with timeout=, the DataLoader itself raises
     return findings_from_text(examination, kKind);
   }
+  const std::set<pid_t> lost = waiting_for_lost_semaphore(examination);
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
@@ -177,7 +178,7 @@ Findings detect(const graph::Examination& examination) {
         "Make {} return or raise: set a timeout on its wait, and pass timeout= to the DataLoader "
         "so that a stuck worker raises.",
         there.front().place.function.empty() ? "the dataset" : there.front().place.function);
-    tell_lost_semaphore(examination, there, who_waits, finding);
+    tell_lost_semaphore(examination, lost, there, who_waits, finding);
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -11,8 +11,12 @@
 namespace ddpdoctor::graph {
 namespace {
 
+bool is_of_python(const ActivityRule& rule) {
+  return rule.match == Match::kPython || rule.match == Match::kInnermostPython;
+}
+
 bool matches(const ActivityRule& rule, const stacks::Frame& frame) {
-  if (rule.match == Match::kPython || rule.match == Match::kInnermostPython) {
+  if (is_of_python(rule)) {
     if (frame.language != stacks::Language::kPython) {
       return false;
     }
@@ -36,8 +40,7 @@ bool matches(const ActivityRule& rule, const stacks::Frame& frame) {
 
 // "pdb.py" must not match "mypdb.py"; patterns with a folder are specific enough.
 bool at_border(const ActivityRule& rule, const stacks::Frame& frame) {
-  if ((rule.match != Match::kPython && rule.match != Match::kInnermostPython) ||
-      rule.file.empty()) {
+  if (!is_of_python(rule) || rule.file.empty()) {
     return true;
   }
   const std::size_t at = frame.file.rfind(rule.file);

@@ -315,7 +315,7 @@ Cause plain_cause(const Parting& parting) {
 // A few ranks in a call that most never reach are the odd ones.
 void blame_the_few(Explanation& explanation) {
   const Parting& parting = explanation.parting;
-  if (parting.extra) {
+  if (parting.has_extra_call()) {
     explanation.cause = Cause::kExtra;
   } else if (plain_cause(parting) == Cause::kExtra && !parting.shifted && !parting.settled &&
              !sleep_before_it(parting)) {
@@ -351,7 +351,7 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   if (blocked) {
     read_gone_past(examination, explanation);
   }
-  if (explanation.cause == Cause::kExtra && !parting.extra &&
+  if (explanation.cause == Cause::kExtra && !parting.has_extra_call() &&
       is_call_of_all(examination, explanation)) {
     explanation.turn();
     explanation.cause = Cause::kMissing;

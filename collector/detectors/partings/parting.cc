@@ -176,7 +176,6 @@ void walk_back(const Examination& examination, const GroupView& view, Parting& p
     parting.turn();
     parting.odd_skipped = false;
   }
-  parting.extra = !parting.odd_skipped;
 }
 
 std::optional<Parting> parting_from_records(const Examination& examination, const GroupView& view) {

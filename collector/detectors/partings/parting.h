@@ -56,6 +56,10 @@ struct Parting {
   bool extra = false;  // if settled: odd is alone in a call in which the rest does not take part
   bool undecided = false;  // some rank of odd skipped the call, the others continued after it
 
+  /// Odd made a call that the rest did not make.
+  [[nodiscard]] bool has_extra_call() const {
+    return extra || (shifted && !odd_skipped);
+  }
   [[nodiscard]] int facts() const {
     return (recorded ? 1 : 0) + (standing ? 1 : 0);
   }

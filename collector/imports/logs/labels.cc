@@ -208,18 +208,6 @@ std::string shape_of(std::string_view host) {
   return out;
 }
 
-std::vector<std::int64_t> numbers_of(std::string_view host) {
-  std::vector<std::int64_t> out;
-  while (!host.empty()) {
-    if (const auto number = take_number(host, INT64_MAX)) {
-      out.push_back(*number);
-    } else {
-      host.remove_prefix(1);
-    }
-  }
-  return out;
-}
-
 /// The hosts with which nearly every line begins, ordered by number; empty if there are none, or
 /// only one that may be a word of the log.
 std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& lines) {
@@ -258,7 +246,7 @@ std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& line
   }
   std::vector<std::string_view> out(hosts.begin(), hosts.end());
   std::stable_sort(out.begin(), out.end(), [](std::string_view a, std::string_view b) {
-    return numbers_of(a) < numbers_of(b);
+    return numbers_in(a) < numbers_in(b);
   });
   return out;
 }

@@ -19,7 +19,7 @@ struct Labels {
 /// " of docker compose and "trainer-0 torch " of stern are containers, "Nov 22 19:15:00 node0
 /// python[7]: " of journald is a process. Several hosts, containers or processes count as ranks, in
 /// the order of names, if nothing else in the text names ranks. Other prefixes of one shape:
-/// prefix_shape.h.
+/// prefix_shape.h; names of services without numbers: column_labels.h.
 Labels with_ranks_named(std::string_view text);
 
 }  // namespace ddpdoctor::imports

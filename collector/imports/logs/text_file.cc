@@ -311,10 +311,10 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   const std::string_view tagged = labels.text.empty() ? bytes : std::string_view(labels.text);
   const Labels actors = with_actors_named(tagged);
   const std::string_view named = actors.text.empty() ? tagged : std::string_view(actors.text);
-  const auto raised_by = with_ranks_of_tracebacks(named);
-  const std::string_view told_ranks = raised_by ? std::string_view(*raised_by) : named;
-  const auto plain = plain_text(told_ranks);
-  const std::string_view text = plain ? std::string_view(*plain) : told_ranks;
+  const auto traced = with_ranks_of_tracebacks(named);
+  const std::string_view with_raisers = traced ? std::string_view(*traced) : named;
+  const auto plain = plain_text(with_raisers);
+  const std::string_view text = plain ? std::string_view(*plain) : with_raisers;
   const auto lines = base::split(text, '\n');
   Finding finding;
   finding.taken.resize(lines.size());

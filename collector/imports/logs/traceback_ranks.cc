@@ -7,13 +7,13 @@
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
+#include "collector/imports/stack_dumps/python_traceback.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::string_view kHeading = "Traceback (most recent call last):";
 constexpr std::size_t kMostLines = 2000;  // of one traceback
 
 /// The rank in which torch raised this exception.
@@ -52,14 +52,15 @@ std::optional<std::int64_t> rank_in_message_above(const std::vector<std::string_
 }  // namespace
 
 std::optional<std::string> with_ranks_of_tracebacks(std::string_view text) {
-  if (text.find(kHeading) == text.npos) {
+  if (text.find(kTracebackHeading) == text.npos) {
     return std::nullopt;
   }
   const auto lines = base::split(text, '\n');
   std::string out;
   bool any = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto end = lines[i].starts_with(kHeading) ? end_of_traceback(lines, i) : std::nullopt;
+    const auto end =
+        lines[i].starts_with(kTracebackHeading) ? end_of_traceback(lines, i) : std::nullopt;
     auto rank = end ? rank_in_exception(lines[*end]) : std::nullopt;
     rank = end && !rank ? rank_in_message_above(lines, i) : rank;
     const std::size_t last = rank ? *end : i;

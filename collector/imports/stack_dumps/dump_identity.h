@@ -27,8 +27,8 @@ void give_rank(std::vector<model::Process>& processes, model::Rank rank);
 /// The same for a number alone ("dump_2.txt"), which is kept until all files are known.
 void note_number(std::vector<model::Process>& processes, model::Rank number, model::JobModel& job);
 
-/// Turns kept numbers into ranks. Returns true, and makes no ranks, if several belong to one pid,
-/// because they are then snapshots of it.
+/// Turns kept numbers into ranks. The number of one file alone may count anything and makes none.
+/// Returns true, and makes no ranks, if several belong to one pid: they are then snapshots of it.
 bool take_numbers(model::JobModel& job);
 
 /// Each process occurs at most once per observation; the last snapshot of each is in the last one.

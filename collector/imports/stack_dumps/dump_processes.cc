@@ -138,11 +138,6 @@ void forget_local_ranks(model::JobModel& job) {
   }
 }
 
-bool shows_frames(const model::Process& process) {
-  return std::any_of(process.threads.begin(), process.threads.end(),
-                     [](const model::Thread& thread) { return !thread.frames.empty(); });
-}
-
 /// A log only told that a rank is elsewhere; a dump of another file shows where.
 void drop_told_places(model::JobModel& job) {
   for (model::Observation& observation : job.observations) {

@@ -346,9 +346,7 @@ bool read_gdb(Lines& lines, std::vector<StackDump>& out) {
   Session session(dump);
   session.read(lines);
   session.add_waits();
-  const bool any = std::any_of(dump.process.threads.begin(), dump.process.threads.end(),
-                               [](const model::Thread& thread) { return !thread.frames.empty(); });
-  if (!any && !dump.main_pointer) {
+  if (!shows_frames(dump.process) && !dump.main_pointer) {
     return true;  // its lines are read only once
   }
   dump.one_of_many = !attached_whole && !session.lists_threads();

@@ -73,12 +73,13 @@ void join(model::Process& native, model::Process& process) {
 
 void join_tools(std::vector<model::Process>& processes) {
   std::vector<bool> joined(processes.size());  // native dumps that are part of another dump
-  std::vector<bool> whole(processes.size());   // a native dump without a pid is joined by its rank
+  std::vector<bool> whole(processes.size());
   for (std::size_t i = 0; i < processes.size(); ++i) {
     if (!shows_only(processes[i], model::Language::kNative)) {
       continue;
     }
     const auto fits = [&](std::size_t k) {
+      // A native dump without a pid is joined by its rank.
       const bool by_rank = processes[i].pid == 0 && processes[i].rank.has_value();
       return !whole[k] && shows_only(processes[k], model::Language::kPython) &&
              (processes[k].pid == processes[i].pid || by_rank) &&

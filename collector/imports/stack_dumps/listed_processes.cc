@@ -129,9 +129,7 @@ void take_rows(model::JobModel& job) {
     std::map<pid_t, int> here;
     for (const model::Process& process : observation.processes) {
       dumped[process.pid] = std::max(dumped[process.pid], ++here[process.pid]);
-      const bool frames =
-          std::any_of(process.threads.begin(), process.threads.end(),
-                      [](const model::Thread& thread) { return !thread.frames.empty(); });
+      const bool frames = shows_frames(process);
       if (frames) {
         read.insert(process.pid);
       }

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/imports/stack_dumps/ranks_of_pids.h"
 
-#include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 
-#include "collector/imports/capture/parts.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 
@@ -17,29 +13,6 @@ namespace {
 
 constexpr std::size_t kLongestLine = 160;
 constexpr std::int64_t kLeastPid = 100;  // smaller numbers may count anything
-
-bool is_digit_of_pid(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
-/// The numbers of a line that may be pids.
-std::set<std::int64_t> numbers_in(std::string_view line) {
-  std::set<std::int64_t> out;
-  for (std::size_t at = 0; at < line.size();) {
-    const auto begin = static_cast<std::size_t>(
-        std::find_if(line.begin() + static_cast<std::ptrdiff_t>(at), line.end(), is_digit_of_pid) -
-        line.begin());
-    std::size_t end = begin;
-    while (end < line.size() && is_digit_of_pid(line[end])) {
-      ++end;
-    }
-    if (const auto number = number_of(line.substr(begin, end - begin), kMaxPid)) {
-      out.insert(*number);
-    }
-    at = end == begin ? line.size() : end;
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -55,7 +28,7 @@ void give_ranks_of_pids(const std::vector<std::string_view>& lines, std::vector<
   }
   for (const std::string_view line : lines) {
     const auto rank = line.size() <= kLongestLine ? rank_in_text(line) : std::nullopt;
-    for (const std::int64_t number : rank ? numbers_in(line) : std::set<std::int64_t>()) {
+    for (const std::int64_t number : rank ? numbers_in(line) : std::vector<std::int64_t>()) {
       if (const auto pid = ranks.find(number); pid != ranks.end()) {
         pid->second.insert(*rank);
       }

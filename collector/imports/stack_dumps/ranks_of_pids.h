@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line somewhere in the text that has a process's pid and its rank: "$ gdb -p 71402   # MPI rank
-// 0".
+// A line somewhere in the text has the pid of a process and its rank: "gdb -p 71402  # MPI rank 0".
 #pragma once
 
 #include <string_view>

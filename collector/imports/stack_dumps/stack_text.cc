@@ -85,6 +85,23 @@ std::optional<std::int64_t> take_number(std::string_view& text, std::int64_t mos
   return value;
 }
 
+std::vector<std::int64_t> numbers_in(std::string_view text) {
+  std::vector<std::int64_t> out;
+  while (!text.empty()) {
+    if (const auto number = take_number(text, INT64_MAX)) {
+      out.push_back(*number);
+    } else {
+      text.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
+bool shows_frames(const model::Process& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(),
+                     [](const model::Thread& thread) { return !thread.frames.empty(); });
+}
+
 std::optional<std::int64_t> number_behind(std::string_view text, std::string_view word,
                                           std::int64_t most) {
   const std::size_t at = text.find(word);

@@ -80,6 +80,12 @@ std::optional<std::int64_t> number_of(std::string_view text, std::int64_t most);
 /// Removes and returns the digits at the front of the text.
 std::optional<std::int64_t> take_number(std::string_view& text, std::int64_t most);
 
+/// All numbers of a text, in its order.
+std::vector<std::int64_t> numbers_in(std::string_view text);
+
+/// A thread of the process has a stack.
+bool shows_frames(const model::Process& process);
+
 /// The number directly after the first occurrence of a word.
 std::optional<std::int64_t> number_behind(std::string_view text, std::string_view word,
                                           std::int64_t most);

@@ -205,20 +205,25 @@ TEST(ProcessDeadlock, AChildDoesNotReadThePipeThatItWritesInto) {
       << findings[0].summary;
 }
 
-JobBuilder pool(const std::string& main_does) {
-  JobBuilder builder = pair(main_does, kAcquires + "27");
-  builder.process({.role = model::Role::kDataLoaderWorker,
-                   .pid = kOther,
-                   .ppid = kMain,
-                   .threads = {{.stack = kAcquires + "27"}}});
-  const std::vector<std::string> all = {text(kMain), text(kChild), text(kOther)};
-  for (const pid_t pid : {kChild, kOther}) {
+/// All of `waiting` wait for one semaphore that any of `all` could release.
+void blocked_by_semaphore(JobBuilder& builder, const std::vector<pid_t>& waiting,
+                          const std::vector<std::string>& all) {
+  for (const pid_t pid : waiting) {
     blocked(builder, pid,
             {.kind = "semaphore",
              .object = "semaphore:0:1:2+0",
              .operation = "acquire",
              .enders = all});
   }
+}
+
+JobBuilder pool(const std::string& main_does) {
+  JobBuilder builder = pair(main_does, kAcquires + "27");
+  builder.process({.role = model::Role::kDataLoaderWorker,
+                   .pid = kOther,
+                   .ppid = kMain,
+                   .threads = {{.stack = kAcquires + "27"}}});
+  blocked_by_semaphore(builder, {kChild, kOther}, {text(kMain), text(kChild), text(kOther)});
   return builder;
 }
 
@@ -365,15 +370,11 @@ JobBuilder workers_without_a_slot() {
   const std::vector<std::string> all = {text(main), text(workers[0]), text(workers[1])};
   blocked(builder, main,
           {.kind = "pipe", .object = "pipe:[7]", .operation = "read", .enders = all});
-  for (const pid_t pid : workers) {
+  for (int i = 0; i < 2; ++i) {
     builder.worker(1,
                    "native:do_futex_wait@libc.so.6 | py:seat@/srv/decode.py:27 | " + kForkedWorker);
-    blocked(builder, pid,
-            {.kind = "semaphore",
-             .object = "semaphore:0:1:2+0",
-             .operation = "acquire",
-             .enders = all});
   }
+  blocked_by_semaphore(builder, workers, all);
   return builder;
 }
 
