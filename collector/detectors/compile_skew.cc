@@ -6,6 +6,8 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/paths/source_path.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::compile_skew {
 namespace {
@@ -14,9 +16,34 @@ bool compiles(const graph::Standing& standing) {
   return standing.activity == graph::Activity::kCompiling;
 }
 
+/// In dumps without native frames: at a later line than the one that compiles, in a call that no
+/// frame names. All ranks must be one or the other.
+model::RankSet past_the_compiled_line(const graph::Examination& examination,
+                                      const model::RankSet& compiling) {
+  const graph::Standing* slow =
+      compiling.empty() ? nullptr : examination.standing(compiling.front());
+  const model::RankSet past = ranks_where(examination, [slow](const graph::Standing& one) {
+    const bool unnamed = one.activity == graph::Activity::kComputing ||
+                         one.activity == graph::Activity::kUnknown ||
+                         one.activity == graph::Activity::kGpu;
+    if (slow == nullptr || slow->thread == nullptr || !unnamed || one.moved ||
+        one.process == nullptr || one.thread == nullptr || !model::was_dumped(*one.process)) {
+      return false;
+    }
+    const auto fork = fork_of(python_path(*one.thread), python_path(*slow->thread));
+    return fork && same_function(fork->ours, fork->theirs) && fork->ours.line > fork->theirs.line &&
+           fork->below_ours.empty();
+  });
+  const bool all = past.size() + compiling.size() == examination.standings.size();
+  return all && !examination.job.ended ? past : model::RankSet{};
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet compiling = ranks_where(examination, compiles);
-  const model::RankSet waiting = waiting_ranks(examination);
+  model::RankSet waiting = waiting_ranks(examination);
+  if (waiting.empty()) {
+    waiting = past_the_compiled_line(examination, compiling);
+  }
   if (compiling.empty() || waiting.empty()) {
     return {};
   }

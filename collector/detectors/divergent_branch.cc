@@ -10,6 +10,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/told_differences.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/apart_behind_gpus.h"
 #include "collector/detectors/partings/dispatch_words.h"
 #include "collector/detectors/partings/finalizer.h"
 #include "collector/detectors/partings/habits.h"
@@ -28,6 +29,12 @@
 namespace ddpdoctor::detectors::divergent_branch {
 namespace {
 
+std::string is_here(const Side& side, const model::RankSet& ranks) {
+  return side.calls()
+             ? fmt::format("{} {} here, in {}", said(ranks), is_or_are(ranks), side.operation)
+             : ranks_do(ranks, "is waiting for its GPU here", "are waiting for their GPUs here");
+}
+
 // Without sources, the function that both sides are in shows where they differ: a loop that ended
 // earlier on one side, or a branch.
 void tell_fork(const model::JobModel& job, const Explanation& explanation, Finding& finding) {
@@ -38,8 +45,10 @@ void tell_fork(const model::JobModel& job, const Explanation& explanation, Findi
   const model::CallSite& second = odd_is_first ? fork.theirs : fork.ours;
   const model::RankSet& early = odd_is_first ? parting.odd.ranks : parting.rest.ranks;
   const model::RankSet& late = odd_is_first ? parting.rest.ranks : parting.odd.ranks;
-  finding.culprits = {};  // two ranks, each in a call that the other has not made
-  finding.waiting = early.united(late);
+  if (parting.tie) {  // each is in a call that the other has not made
+    finding.culprits = {};
+    finding.waiting = early.united(late);
+  }
   // A part of a larger job's log may name two ranks only: then others may hold them up.
   const bool whole = job.world_size == 2;
   finding.confidence = whole ? finding.confidence : Confidence::kPossible;
@@ -54,12 +63,8 @@ void tell_fork(const model::JobModel& job, const Explanation& explanation, Findi
   });
   finding.locations.insert(
       finding.locations.begin(),
-      {location(second, late,
-                fmt::format("{} {} here, in {}", said(late), is_or_are(late),
-                            odd_is_first ? parting.rest.operation : parting.odd.operation)),
-       location(first, early,
-                fmt::format("{} {} here, in {}", said(early), is_or_are(early),
-                            odd_is_first ? parting.odd.operation : parting.rest.operation))});
+      {location(second, late, is_here(odd_is_first ? parting.rest : parting.odd, late)),
+       location(first, early, is_here(odd_is_first ? parting.odd : parting.rest, early))});
   finding.fix = fmt::format(
       "If line {} is in a loop that ends before line {}: give every rank the same number of "
       "iterations, or all_reduce in each whether any rank has data. Otherwise decide once for all "
@@ -79,7 +84,8 @@ void tell_calls(const graph::Examination& examination, const Explanation& explan
   finding.fix =
       "Print the conditions before these two lines (training mode, a loss, a flag) on both ranks; "
       "all_reduce or broadcast the one that differs.";
-  if (each_waits_for_the_other(examination, explanation)) {
+  if (each_waits_for_the_other(examination, explanation) ||
+      (!explanation.branch && stand_in_one_function(examination.job, explanation))) {
     tell_fork(examination.job, explanation, finding);
   }
 }
@@ -344,7 +350,10 @@ Findings detect(const graph::Examination& examination) {
   if (findings.empty()) {
     findings = unlike_losses(examination);
   }
-  return findings.empty() ? unseen_findings(examination, "divergent-branch") : findings;
+  if (findings.empty()) {
+    findings = unseen_findings(examination, "divergent-branch");
+  }
+  return findings.empty() ? apart_behind_gpus(examination) : findings;
 }
 
 constexpr std::string_view kExplanation =

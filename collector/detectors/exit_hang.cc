@@ -23,6 +23,7 @@
 #include "collector/graph/working.h"
 #include "collector/model/native_code.h"
 #include "collector/model/questions.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::detectors::exit_hang {
 namespace {
@@ -247,7 +248,45 @@ Findings exit_handlers(const graph::Examination& examination) {
   return findings;
 }
 
+/// Only a log is known: ranks wrote what torch writes at the end of the program, then the monitor of
+/// another rank found that its watchdog had stopped.
+Findings stopped_at_the_end(const model::JobModel& job) {
+  model::RankSet ended;
+  for (const model::Fact* fact : model::facts(job, model::kExitedByItself)) {
+    ended = fact->rank ? ended.united({*fact->rank}) : ended;
+  }
+  model::RankSet stopped;
+  double seconds = 0;
+  for (const model::Fact* fact : model::facts(job, "watchdog-stuck")) {
+    stopped = fact->rank ? stopped.united({*fact->rank}) : stopped;
+    seconds = std::max(seconds, fact->number("seconds").value_or(0));
+  }
+  stopped = stopped.minus(ended);
+  if (ended.empty() || stopped.empty() || !job.collectives.empty()) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = Confidence::kLikely;
+  finding.culprits = stopped;
+  finding.summary = fmt::format(
+      "{} did not exit: {} had reached the end of the program, and the NCCL watchdog of {} made no "
+      "progress for {:.0f} s",
+      said(stopped), said(ended), said(stopped), seconds);
+  finding.evidence.push_back(
+      {.rank = ended.front(),
+       .text = fmt::format("log: {} wrote that the program exits without destroy_process_group()",
+                           said(ended))});
+  finding.fix =
+      "Call dist.destroy_process_group() on every rank before the program ends: without it, the "
+      "communicators are destroyed while Python exits.";
+  return {std::move(finding)};
+}
+
 Findings detect(const graph::Examination& examination) {
+  if (Findings stopped = stopped_at_the_end(examination.job); !stopped.empty()) {
+    return stopped;
+  }
   const auto still = stuck(examination);
   if (Findings terms = context_terms(examination, kKind); !terms.empty()) {
     return terms;

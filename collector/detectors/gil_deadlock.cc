@@ -18,6 +18,7 @@
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/graph/device_waits.h"
 #include "collector/model/native_code.h"
 #include "collector/model/questions.h"
 
@@ -33,7 +34,8 @@ const model::Thread* sleeping_holder(const model::Process& process) {
   const auto holder = std::find_if(
       process.threads.begin(), process.threads.end(), [&](const model::Thread& thread) {
         return thread.gil.value_or(false) && !waits_for_gil(thread) &&
-               (asleep(thread) || callback_behind(process, thread) != nullptr);
+               (asleep(thread) || callback_behind(process, thread) != nullptr ||
+                graph::is_inside_driver(thread.frames));
       });
   return holder == process.threads.end() ? nullptr : &*holder;
 }
@@ -137,6 +139,7 @@ std::optional<Suspect> sleeps_with_gil(const graph::Examination& examination,
   // A holder that waits for other ranks is blocked by them; its GIL is the cause only if they may
   // wait for a call of this process that needs the GIL.
   const bool for_ranks = graph::standing_of(examination.job, process, *holder).waits_for_ranks() ||
+                         graph::is_inside_driver(holder->frames) ||
                          communication(*holder) != nullptr;
   if (others.empty() ||
       (for_ranks && !keeps_a_call(others) && processes(examination.job).size() > 1)) {
@@ -207,6 +210,14 @@ std::optional<Finding> inverted(const graph::Examination& examination,
                           found->owned ? "the mutex names it as its owner"
                                        : "it probably holds that mutex"))};
   Finding finding = accuse(examination, kKind, both);
+  for (const model::Thread* thread : {found->holder, found->waiter}) {
+    const model::Frame* python = model::innermost_python(*thread);
+    if (python != nullptr && !model::is_user_file(python->file)) {
+      finding.locations.insert(
+          finding.locations.begin(),
+          location(model::call_site(*python), finding.culprits, named(*thread) + " is here"));
+    }
+  }
   finding.summary = fmt::format(
       "thread {} of {} {} the GIL and wants {}'s mutex; thread {} {} it in {} and wants the GIL",
       found->holder->tid, process.rank ? who(both) : detectors::named(process.pid, "a process"),

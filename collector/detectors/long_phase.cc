@@ -156,23 +156,12 @@ Findings inside_while_others_waited(const graph::Examination& examination) {
   return {std::move(finding)};
 }
 
-/// Also the frames of libraries.
-Path python_path(const Standing& standing) {
-  Path out;
-  if (standing.thread != nullptr) {
-    for (const model::Frame& frame : standing.thread->frames) {
-      if (frame.language == model::Language::kPython) {
-        out.push_back(model::call_site(frame));
-      }
-    }
-  }
-  return out;
-}
-
 /// Both sides are at one line of the user: adds where they diverge in a library.
 void tell_fork_in_library(const Standing& works, const Standing& waits, Finding& finding) {
   const bool one_line = works.user.known() && graph::same_line(works.user, waits.user);
-  const auto fork = one_line ? fork_of(python_path(works), python_path(waits)) : std::nullopt;
+  const auto fork = one_line && waits.thread != nullptr
+                        ? fork_of(python_path(*works.thread), python_path(*waits.thread))
+                        : std::nullopt;
   if (fork) {
     finding.locations.push_back(
         location(fork->ours, finding.culprits,

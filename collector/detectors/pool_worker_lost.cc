@@ -32,6 +32,16 @@ bool waits_for_pool(const model::Thread& thread) {
                          {"get", "wait", "map", "starmap", "next", "join", "apply"}) != nullptr;
 }
 
+/// It owns a pool, and waits for what a worker sends in another way: a queue or a pipe.
+bool waits_beside_pool(const model::Process& owner, const model::Thread& main) {
+  return std::any_of(owner.threads.begin(), owner.threads.end(),
+                     [](const model::Thread& thread) {
+                       return python_frame_in(thread, "multiprocessing/pool.py",
+                                              {"_handle_workers"}) != nullptr;
+                     }) &&
+         python_frame_in(main, "multiprocessing/connection.py", {"_recv", "wait"}) != nullptr;
+}
+
 bool is_pool_worker(const model::Process& process) {
   const model::Thread* main = model::main_thread(process);
   return main != nullptr &&
@@ -104,6 +114,15 @@ std::string loss(const model::JobModel& job, const model::Process& owner,
                          how_it_ended(exit));
     }
   }
+  const auto replaces =
+      std::find_if(workers.begin(), workers.end(), [](const model::Process* worker) {
+        return python_frame_in(*model::main_thread(*worker), "multiprocessing/pool.py",
+                               {"_maintain_pool"}) != nullptr;
+      });
+  if (replaces != workers.end()) {
+    return fmt::format("worker {} was forked by the pool later: it replaces one that exited",
+                       (*replaces)->pid);
+  }
   const auto [oldest, youngest] =
       std::minmax_element(workers.begin(), workers.end(), [](const auto* a, const auto* b) {
         return a->start_time.value_or(0) < b->start_time.value_or(0);
@@ -128,7 +147,9 @@ std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination
                                            const model::Process& owner) {
   const model::Thread* main = model::main_thread(owner);
   const auto still = stuck(examination);
-  if (!alive(owner) || main == nullptr || !still || !waits_for_pool(*main)) {
+  const bool in_pool = main != nullptr && waits_for_pool(*main);
+  if (!alive(owner) || main == nullptr || !still ||
+      (!in_pool && !waits_beside_pool(owner, *main))) {
     return std::nullopt;
   }
   const std::vector<const model::Process*> children = children_made_for(examination.job, owner);
@@ -145,7 +166,7 @@ std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination
     return std::nullopt;  // a worker computes, or all of them are starting
   }
   const std::string lost = loss(examination.job, owner, children, workers);
-  if (!all_idle || makes_tasks(owner) || (workers.empty() && lost.empty())) {
+  if (!all_idle || makes_tasks(owner) || ((workers.empty() || !in_pool) && lost.empty())) {
     return std::nullopt;  // a worker is busy: its result may still come
   }
   Suspect suspect = suspect_in(examination, owner, main);

@@ -258,6 +258,11 @@ Findings detect(const graph::Examination& examination) {
     const std::string where = place(there.front().place);
     const std::set<std::string>& paths = paths_at[where];
     const bool unsure = finding.confidence == Confidence::kPossible;
+    const model::Frame* const asker = lock_asker(*there.front().thread);
+    if (asker != nullptr && !graph::same_line(model::call_site(*asker), there.front().place)) {
+      finding.locations.push_back(
+          location(model::call_site(*asker), finding.culprits, "the lock is taken here"));
+    }
     finding.evidence.insert(finding.evidence.end(), values_at[where].begin(),
                             values_at[where].end());
     finding.summary =

@@ -260,6 +260,7 @@ Diagnosis diagnose(const model::JobModel& job) {
   doubt_what_was_overcome(all, job);
   all = without_explained(std::move(all), diagnosis.examination);
   put_in_order(all, diagnosis.examination);
+  tell_places_of_tracebacks(all, diagnosis.examination);
   tell_native_places(all, diagnosis.examination);
   diagnosis.verdict = verdict_of(diagnosis.examination, all);
   for (Judged& judged : all) {

@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <span>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::diagnosis {
@@ -50,6 +54,20 @@ const model::Frame* telling_frame(const model::Thread& thread) {
   return first;
 }
 
+/// The innermost Python function that is not one of threading.
+const model::Frame* python_frame_of(const graph::Examination& examination, model::Rank rank) {
+  const graph::Standing* standing = examination.standing(rank);
+  if (standing == nullptr || standing->thread == nullptr || standing->user.known()) {
+    return nullptr;
+  }
+  const auto& frames = standing->thread->frames;
+  const auto found = std::find_if(frames.begin(), frames.end(), [](const model::Frame& frame) {
+    return frame.language == model::Language::kPython &&
+           !model::is_of_threading(model::python_wait(frame));
+  });
+  return found == frames.end() ? nullptr : &*found;
+}
+
 const model::Frame* place_of(const graph::Examination& examination, model::Rank rank) {
   const graph::Standing* standing = examination.standing(rank);
   const bool native = standing != nullptr && standing->thread != nullptr &&
@@ -57,7 +75,43 @@ const model::Frame* place_of(const graph::Examination& examination, model::Rank 
   return native ? telling_frame(*standing->thread) : nullptr;
 }
 
+/// The lines at which logs show the ranks of a finding; without ranks, the only line.
+void add_places_of_tracebacks(const std::vector<detectors::Traceback>& all,
+                              detectors::Finding& finding) {
+  const model::RankSet ranks =
+      finding.culprits.empty() ? finding.waiting : finding.culprits.united(finding.waiting);
+  std::map<model::CallSite, model::RankSet> places;
+  for (const detectors::Traceback& one : all) {
+    const bool of_ranks = one.rank && ranks.contains(*one.rank);
+    if (one.place.known() && !one.of_launcher && (of_ranks || all.size() == 1)) {
+      places[one.place] = places[one.place].united(
+          one.rank ? model::RankSet{*one.rank} : model::RankSet{});
+    }
+  }
+  for (const auto& [place, there] : places) {
+    finding.locations.push_back(detectors::location(
+        place, there,
+        there.empty() ? std::string("the log ends here")
+                      : detectors::ranks_do(there, "raised here", "raised here")));
+  }
+}
+
 }  // namespace
+
+void tell_places_of_tracebacks(std::vector<Judged>& findings,
+                               const graph::Examination& examination) {
+  const bool lacking = std::any_of(findings.begin(), findings.end(), [](const Judged& judged) {
+    return judged.finding.locations.empty();
+  });
+  const auto all = lacking ? detectors::tracebacks(examination.job)
+                           : std::vector<detectors::Traceback>{};
+  for (Judged& judged : findings) {
+    if (judged.finding.locations.empty() &&
+        judged.detector->specificity != detectors::kSaysNothing) {
+      add_places_of_tracebacks(all, judged.finding);
+    }
+  }
+}
 
 void tell_native_places(std::vector<Judged>& findings, const graph::Examination& examination) {
   for (Judged& judged : findings) {
@@ -66,6 +120,11 @@ void tell_native_places(std::vector<Judged>& findings, const graph::Examination&
       continue;
     }
     const model::Rank rank = finding.culprits.front();
+    if (const model::Frame* python = python_frame_of(examination, rank)) {
+      finding.locations.push_back(detectors::location(model::call_site(*python), {rank},
+                                                      fmt::format("rank {} is here", rank)));
+      continue;
+    }
     const model::Frame* frame = place_of(examination, rank);
     if (frame == nullptr) {
       continue;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/path_ends.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::graph {
@@ -24,7 +25,8 @@ bool matches(const ActivityRule& rule, const stacks::Frame& frame) {
     // import.
     return (rule.function.empty() ? frame.function != "<module>"
                                   : plain_name(frame.function) == rule.function) &&
-           (rule.file.empty() || frame.file.find(rule.file) != std::string::npos);
+           (frame.file.find(rule.file) != std::string::npos ||
+            base::path_ends_with(frame.file, rule.file));
   }
   if (frame.language != stacks::Language::kNative) {
     return false;
@@ -44,8 +46,8 @@ bool at_border(const ActivityRule& rule, const stacks::Frame& frame) {
     return true;
   }
   const std::size_t at = frame.file.rfind(rule.file);
-  return at == 0 || frame.file[at - 1] == '/' || frame.file[at - 1] == ' ' ||
-         rule.file.starts_with("importlib");
+  return at == 0 || at == std::string::npos || frame.file[at - 1] == '/' ||
+         frame.file[at - 1] == ' ' || rule.file.starts_with("importlib");
 }
 
 // A function in a file of the compiler that runs what was compiled (torch 2.0 to 2.5).

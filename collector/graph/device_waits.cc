@@ -45,7 +45,7 @@ struct NeedsDevice {
   string_view file;
 };
 
-constexpr std::array<NeedsDevice, 13> kNeedDevice = {{
+constexpr std::array<NeedsDevice, 14> kNeedDevice = {{
     {.function = "synchronize", .file = "torch/cuda/"},
     {.function = "synchronize", .file = "torch/accelerator/"},
     {.function = "synchronize", .file = "torch/xpu/"},
@@ -56,6 +56,7 @@ constexpr std::array<NeedsDevice, 13> kNeedDevice = {{
     {.function = "synchronize", .file = "habana_frameworks/torch/hpu/"},
     {.function = "synchronize", .file = "intel_extension_for_pytorch/xpu/"},
     {.function = "empty_cache", .file = "torch/cuda/"},
+    {.function = "to_item", .file = "lightning/fabric/utilities/apply_func.py"},
     {.function = "", .file = "torch/amp/grad_scaler.py"},
     {.function = "", .file = "torch/cuda/amp/grad_scaler.py"},
     {.function = "", .file = "torch/nn/utils/clip_grad.py"},
@@ -263,9 +264,11 @@ bool waits_for_device(Frames frames) {
 }
 
 bool is_inside_driver(Frames frames) {
-  constexpr std::array<string_view, 3> kYields = {"sched_yield", "ioctl", "poll"};
+  // What a spinning driver calls between two looks at its device.
+  constexpr std::array<string_view, 4> kBetween = {"sched_yield", "ioctl", "poll", "clock_gettime"};
   const auto inner = std::find_if_not(frames.begin(), frames.end(), [&](const auto& frame) {
-    return is_native(frame) && base::contains_any(frame.function, kYields);
+    return is_native(frame) &&
+           (base::contains_any(frame.function, kBetween) || base::contains(frame.module, "vdso"));
   });
   return inner != frames.end() && has_no_symbol(*inner) && model::is_in_driver_or_runtime(*inner);
 }

@@ -19,6 +19,7 @@
 #include "collector/graph/posted_messages.h"
 #include "collector/graph/recorded_standing.h"
 #include "collector/graph/servers.h"
+#include "collector/graph/shared_stands.h"
 #include "collector/graph/shown_place.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
@@ -371,6 +372,7 @@ std::vector<Standing> standings(const model::JobModel& job, const History& histo
                            *found->second));
   }
   take_common_wait_for_a_collective(result);
+  take_shared_stands(job, result);
   take_backward_for_ddps(job, result);
   take_launched_calls(job, history, result);
   return result;

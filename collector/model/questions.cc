@@ -46,6 +46,8 @@ std::vector<const Frame*> typed_frames(const Thread& thread) {
         inner != nullptr && inner->file.find("multiprocessing/") != std::string::npos;
     if (typed && !starts_child) {
       out.push_back(&frame);
+    } else if (!typed) {
+      out.clear();  // a library called what it had generated
     }
     inner = &frame;
   }

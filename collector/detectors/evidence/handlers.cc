@@ -2,9 +2,14 @@
 #include "collector/detectors/evidence/handlers.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
 
+#include "base/path_ends.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/paths/source_blocks.h"
+#include "collector/graph/activity_rules.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/data_ends.h"
@@ -78,6 +83,24 @@ bool in_handler(const model::JobModel& job, const Path& path, const Path& other)
     }
   }
   return false;
+}
+
+const model::Frame* in_exception_hook(const model::Thread& thread) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kHooks = {{
+      {"on_exception", ""},
+      {"_interrupt", "trainer/call.py"},
+  }};
+  const auto found =
+      std::find_if(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
+        const auto is = [&frame](const auto& hook) {
+          return graph::plain_name(frame.function) == hook.first &&
+                 (hook.second.empty() ? !model::is_user_file(frame.file)
+                                      : base::path_ends_with(frame.file, hook.second));
+        };
+        return frame.language == model::Language::kPython &&
+               std::any_of(kHooks.begin(), kHooks.end(), is);
+      });
+  return found == thread.frames.end() ? nullptr : &*found;
 }
 
 bool throws_into_generator(const model::JobModel& job, const model::Thread& thread) {

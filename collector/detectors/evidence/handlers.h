@@ -12,6 +12,10 @@ namespace ddpdoctor::detectors {
 /// normally: then the finally proves nothing.
 bool in_handler(const model::JobModel& job, const Path& path, const Path& other);
 
+/// The innermost function of a framework that it calls only while it handles an exception:
+/// Lightning's `on_exception` hooks. nullptr if the thread is in none.
+const model::Frame* in_exception_hook(const model::Thread& thread);
+
 /// A `with` of a generator (contextlib) throws an exception into it: the thread is in the code that
 /// the generator runs on exit.
 bool throws_into_generator(const model::JobModel& job, const model::Thread& thread);

@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/evidence/watchdog_errors.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/evidence/written_after.h"
 #include "collector/model/questions.h"
@@ -237,7 +238,7 @@ std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kin
                          .speaker = speaker,
                          .log = stream[i].log,
                          .number = stream[i].number,
-                         .rank = stream[i].rank,
+                         .rank = stream[i].rank ? stream[i].rank : rank_in_watchdogs_line(stream[i].text),
                          .place = known.place_below ? user_place_below(stream, i)
                                                     : user_place_above(stream, i),
                          .writer = named_by_label(stream[i].whom),
@@ -291,6 +292,9 @@ bool is_said(const model::JobModel& job, std::string_view words) {
   });
 }
 
+/// NCCL's warnings say why a call failed, if NCCL_DEBUG makes it print them.
+constexpr std::string_view kReasonsOfNccl = "NCCL WARN";
+
 /// A message that ended a traceback is of the rank that raised, which may be known otherwise than
 /// by the line.
 void name_who_raised(const std::vector<Traceback>& raised, std::vector<Sighting>& seen) {
@@ -340,7 +344,8 @@ std::vector<ToldFinding> told_by_text(const graph::Examination& examination,
     messages[{sighting.exception->fix, sighting.place.file, sighting.place.line}].insert(
         sighting.exception->says);
     const std::string_view because = sighting.exception->because;
-    explained[sighting.exception->fix] |= because.empty() || is_said(examination.job, because);
+    explained[sighting.exception->fix] |= because.empty() || is_said(examination.job, because) ||
+                                          !is_said(examination.job, kReasonsOfNccl);
   }
   std::vector<ToldFinding> out;
   for (auto& [fix, suspects] : by_fix) {

@@ -40,7 +40,8 @@ struct KnownException {
   std::string_view fix{};
   Message says = Message::kOther;
   bool place_below = false;  // the relevant traceback follows the message
-  // Says what failed but not why: more than possible only if a log line contains this text.
+  // Says what failed but not why: more than possible only if a log line contains this text, or
+  // NCCL printed no warning, which would say why.
   std::string_view because{};
   bool warns = false;  // of a possible hang: counts only if a rank waits or has failed
   // Raised where the end of another process is noticed: a consequence as well.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/path_ends.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/native_code.h"
 #include "collector/model/python_waits.h"
@@ -64,7 +65,7 @@ const Frame* python_frame_in(const Thread& thread, std::string_view file_suffix,
   if (functions.size() == 0) {
     const auto found =
         std::find_if(thread.frames.begin(), thread.frames.end(), [&](const Frame& f) {
-          return f.language == Language::kPython && f.file.ends_with(file_suffix);
+          return f.language == Language::kPython && base::path_ends_with(f.file, file_suffix);
         });
     return found == thread.frames.end() ? nullptr : &*found;
   }

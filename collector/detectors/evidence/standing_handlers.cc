@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/paths/source_blocks.h"
+#include "collector/model/questions.h"
 #include "collector/program/questions/exceptions.h"
 
 namespace ddpdoctor::detectors {
@@ -87,13 +88,15 @@ Confidence of_trying_again(const model::JobModel& job, Confidence still) {
 std::optional<Suspect> handling(const graph::Examination& examination,
                                 const graph::Standing& standing, CallChains& chains) {
   if (standing.process == nullptr || standing.thread == nullptr || !alive(*standing.process) ||
-      own_user_frame(*standing.thread) == nullptr || standing.on_cpu || standing.moved) {
+      own_user_frame(*standing.thread) == nullptr || standing.moved ||
+      (standing.on_cpu && !standing.waits_for_ranks())) {
     return std::nullopt;
   }
+  const model::Frame* const hook = in_exception_hook(*standing.thread);
   const auto hand = handled_by(examination.job, standing);
   const bool by_source =
       chains.alone_in_handler(standing.callers) || passes_through_with(examination.job, standing);
-  if (!by_source && !(hand && hand->in_users_hand)) {
+  if (!by_source && hook == nullptr && !(hand && hand->in_users_hand)) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
@@ -105,6 +108,11 @@ std::optional<Suspect> handling(const graph::Examination& examination,
   suspect.evidence =
       fmt::format("rank {} is in an except or finally block ({})", standing.rank,
                   place(handler == standing.callers.end() ? standing.callers.front() : *handler));
+  if (hook != nullptr && !by_source) {
+    suspect.place = model::call_site(*hook);
+    suspect.evidence = fmt::format("rank {} is in {}(), which runs only after an exception",
+                                   standing.rank, base::printable(hook->function));
+  }
   if (hand && (hand->in_users_hand || passes_through_with(examination.job, standing))) {
     tell_exception(*hand, suspect);
   }

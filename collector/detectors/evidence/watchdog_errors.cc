@@ -40,6 +40,10 @@ std::optional<model::Rank> rank_in(std::string_view line) {
 
 }  // namespace
 
+std::optional<model::Rank> rank_in_watchdogs_line(std::string_view line) {
+  return error_in(line).empty() ? std::nullopt : rank_in(line);
+}
+
 Findings told_by_watchdogs(const model::JobModel& job, std::string_view kind) {
   std::map<std::string, Finding> by_error;
   if (job.logs.empty() || output_goes_on(job)) {

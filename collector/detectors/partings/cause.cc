@@ -302,6 +302,9 @@ void read_source(const Examination& examination, Explanation& explanation) {
     const bool two_ways =
         odd.known() && rest.known() && (odd.file != rest.file || odd.function != rest.function);
     explanation.cause = two_ways ? Cause::kDivergent : Cause::kNone;
+  } else if (about == Disagreement::kMissing &&
+             stand_in_one_function(examination.job, explanation)) {
+    explanation.cause = Cause::kDivergent;
   }
 }
 
@@ -363,6 +366,7 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   doubt_unknown_peers(examination, explanation);
   const bool unexplained = explanation.cause == Cause::kMismatchedOp ||
                            explanation.cause == Cause::kMissing ||
+                           (explanation.cause == Cause::kSharded && !parting.recorded) ||
                            (explanation.cause == Cause::kDivergent && !explanation.branch);
   if (unexplained && !read_framework_choice(examination, explanation, Decided::kMaybe)) {
     place_in_framework(explanation);

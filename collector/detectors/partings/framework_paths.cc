@@ -82,4 +82,10 @@ std::optional<bool> is_in_another_loop(const Examination& examination, const Sid
   return known ? std::optional(false) : std::nullopt;
 }
 
+bool is_behind_loop_of_framework(const Examination& examination, const Side& in, const Side& out) {
+  const auto fork = fork_of(whole_path(in), whole_path(out));
+  return fork && model::is_framework_file(fork->ours.file) && fork->theirs.line > fork->ours.line &&
+         is_in_another_loop(examination, in, out) == true;
+}
+
 }  // namespace ddpdoctor::detectors

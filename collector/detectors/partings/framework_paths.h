@@ -20,4 +20,8 @@ Path whole_path(const Side& side);
 std::optional<bool> is_in_another_loop(const graph::Examination& examination, const Side& in,
                                        const Side& out);
 
+/// A framework's function led `in` into a loop, and `out` to a later line that is not in it.
+bool is_behind_loop_of_framework(const graph::Examination& examination, const Side& in,
+                                 const Side& out);
+
 }  // namespace ddpdoctor::detectors

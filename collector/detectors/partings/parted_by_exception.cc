@@ -133,7 +133,11 @@ bool handles_exception(const graph::Examination& examination, const Parting& par
   const bool in_one = in_handler(examination.job, odd.path, parting.rest.path) !=
                       in_handler(examination.job, parting.rest.path, odd.path);
   const bool in_with = odd.standing != nullptr && leaves_a_with(examination.job, *odd.standing);
-  return in_one || in_with ||
+  const auto in_hook = [](const Side& side) {
+    return side.standing != nullptr && side.standing->thread != nullptr &&
+           in_exception_hook(*side.standing->thread) != nullptr;
+  };
+  return in_one || in_with || in_hook(odd) != in_hook(parting.rest) ||
          (!odd.ranks.empty() &&
           cleans_up_after_exception(examination.job, odd.ranks.front(), odd.path));
 }

@@ -9,9 +9,11 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/group_numbers.h"
 #include "collector/detectors/evidence/ras_counts.h"
+#include "collector/detectors/partings/group_members.h"
 #include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/mpi_partings.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/partings/standing_camps.h"
 #include "collector/detectors/partings/two_groups.h"
 #include "collector/model/questions.h"
 
@@ -48,12 +50,6 @@ Side side_of_call(const Examination& examination, const model::RankSet& ranks,
   side.path =
       stands_in_call(side.standing, *call) ? side.standing->callers : graph::callers_of(*call);
   return side;
-}
-
-std::string place_key(const Standing& standing) {
-  return fmt::format("{}|{}|{}:{}", static_cast<int>(standing.activity),
-                     standing.call ? standing.call->operation : "", standing.user.file,
-                     standing.user.line);
 }
 
 // The side of the ranks that are elsewhere, at the line where most of them are.
@@ -242,16 +238,8 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
       })) {
     return std::nullopt;  // unknown never differs; native frames do not always show the operation
   }
-  if (operations.size() == 1) {
-    std::erase_if(said, [&](const auto& one) {
-      const Standing* standing = examination.standing(one.first);
-      return !standing->user.known() || standing->user.line == 0;
-    });
-    for (auto& [rank, key] : said) {
-      key += "|" + place_key(*examination.standing(rank));
-    }
-  }
-  const std::vector<Camp> places = camps(said);
+  const std::vector<Camp> places =
+      operations.size() == 1 ? camps_by_place(examination, operations.front().ranks) : operations;
   if (places.size() < 2) {
     return std::nullopt;
   }

@@ -22,6 +22,7 @@
 #include "collector/detectors/partings/recomputation.h"
 #include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/paths/deciding_origin.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -206,6 +207,25 @@ void add_culprits(const Examination& examination, const Explanation& explanation
   }
 }
 
+/// Without sources: the two lines of the innermost function that both sides are in.
+void add_fork(const Examination& examination, const Explanation& explanation, Finding& finding) {
+  if (!explanation.fork || !lines_of(examination.job, explanation.fork->ours.file).empty() ||
+      graph::same_line(explanation.fork->ours, explanation.fork->theirs)) {
+    return;
+  }
+  const auto add = [&finding](const model::CallSite& site, const model::RankSet& ranks) {
+    const bool told = std::any_of(
+        finding.locations.begin(), finding.locations.end(),
+        [&site](const Location& one) { return one.file == site.file && one.line == site.line; });
+    if (!told && site.known()) {
+      finding.locations.push_back(
+          location(site, ranks, ranks_do(ranks, "is inside this call", "are inside this call")));
+    }
+  };
+  add(explanation.fork->ours, explanation.parting.odd.ranks);
+  add(explanation.fork->theirs, explanation.parting.rest.ranks);
+}
+
 void add_locations(const Examination& examination, const Explanation& explanation,
                    Finding& finding) {
   const Parting& parting = explanation.parting;
@@ -234,6 +254,9 @@ void add_locations(const Examination& examination, const Explanation& explanatio
   } else if (explanation.cause == Cause::kMismatchedOp || explanation.cause == Cause::kSharded ||
              explanation.cause == Cause::kExtra) {
     add_choice(examination, explanation, "decides which ranks call it", finding);
+  }
+  if (!explanation.dispatch && !explanation.branch) {
+    add_fork(examination, explanation, finding);
   }
 }
 

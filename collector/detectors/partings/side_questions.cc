@@ -13,8 +13,8 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/source_blocks.h"
-#include "collector/graph/members.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/servers.h"
 #include "collector/graph/working.h"
@@ -311,6 +311,9 @@ bool gathers_unasked(const model::JobModel& job, const Side& side) {
 }
 
 bool gather_different_units(const model::JobModel& job, const Parting& parting) {
+  if (!parting.recorded && parting.about == graph::Disagreement::kCallSite) {
+    return same_path(parting.odd.path, parting.rest.path);  // camps_by_place() parted them
+  }
   const bool other_unit = parting.about == graph::Disagreement::kShape || parting.shifted;
   return other_unit && gathers_unasked(job, parting.odd) && gathers_unasked(job, parting.rest) &&
          !graph::same_line(parting.odd.site(), parting.rest.site());
@@ -377,20 +380,6 @@ bool is_in_circle(const Examination& examination, const Parting& parting) {
     return cycle.size() > 2 && has(cycle, parting.odd.ranks) && has(cycle, parting.rest.ranks) &&
            goes_over_groups(examination, cycle);
   });
-}
-
-model::RankSet members(const Examination& examination, const graph::GroupView& view) {
-  model::RankSet known = graph::members_of(view, examination.standings);
-  return known.empty() ? model::all_ranks(examination.job) : known;
-}
-
-bool has_one_known_member(const Examination& examination, const std::string& group) {
-  const graph::GroupView* view = examination.group(group);
-  // A log names only members that wrote; with two ranks in the job, the other one is in it, too.
-  const bool open = view != nullptr &&
-                    (view->group.ranks.empty() || model::all_ranks(examination.job).size() == 2);
-  return open && graph::members_of(*view, examination.standings).size() == 1 &&
-         unobserved_ranks(examination).empty();
 }
 
 }  // namespace ddpdoctor::detectors

@@ -59,7 +59,8 @@ bool has_all_gradients(const model::JobModel& job, const Side& side);
 bool gathers_unasked(const model::JobModel& job, const Side& side);
 
 /// According to the records, both sides gather parameters of different sizes at lines without an
-/// explicit gather: a sharded unit ran on one side only.
+/// explicit gather: a sharded unit ran on one side only. Or, according to stacks, one line of the
+/// user's led them to different modules of a sharded model.
 bool gather_different_units(const model::JobModel& job, const Parting& parting);
 
 /// The odd side is before the rest in the same function.
@@ -80,12 +81,5 @@ bool is_mutual(const Parting& a, const std::vector<Parting>& all);
 
 /// The waits form a cycle over more than two groups: meshes in which rows wait for columns.
 bool is_in_circle(const graph::Examination& examination, const Parting& parting);
-
-/// The ranks of a group; all ranks if nothing is known about it.
-model::RankSet members(const graph::Examination& examination, const graph::GroupView& view);
-
-/// The members of the group are unknown, and only one rank was seen in it: unknown which ranks it
-/// waits for.
-bool has_one_known_member(const graph::Examination& examination, const std::string& group);
 
 }  // namespace ddpdoctor::detectors

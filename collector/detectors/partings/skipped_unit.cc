@@ -73,6 +73,11 @@ bool skipped_a_unit(const graph::Examination& examination, Explanation& explanat
   const bool rest_skipped = parting.tie && is_further(parting.rest) && !is_further(parting.odd);
   const Side& skipped = rest_skipped ? parting.rest : parting.odd;
   const Side& gathers = rest_skipped ? parting.odd : parting.rest;
+  if (explanation.fork && !other_unit && !parting.recorded && gathers.standing != nullptr &&
+      gathers_inside_another_unit(
+          *gathers.standing, rest_skipped ? explanation.fork->ours : explanation.fork->theirs)) {
+    return false;
+  }
   if (!other_unit && !may_have_skipped(examination, skipped, gathers)) {
     return false;
   }

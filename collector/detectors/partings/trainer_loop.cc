@@ -277,8 +277,15 @@ bool read_recorded_stop(const graph::Examination& examination, Explanation& expl
 
 bool read_trainer_loop(const graph::Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
-  const TrainerPlace odd = place_of(parting.odd, parting.rest);
-  const TrainerPlace rest = place_of(parting.rest, parting.odd);
+  TrainerPlace odd = place_of(parting.odd, parting.rest);
+  TrainerPlace rest = place_of(parting.rest, parting.odd);
+  if (odd == TrainerPlace::kUnknown && rest == TrainerPlace::kInEpoch &&
+      is_behind_loop_of_framework(examination, parting.rest, parting.odd)) {
+    odd = TrainerPlace::kBetweenEpochs;
+  } else if (rest == TrainerPlace::kUnknown && odd == TrainerPlace::kInEpoch &&
+             is_behind_loop_of_framework(examination, parting.odd, parting.rest)) {
+    rest = TrainerPlace::kBetweenEpochs;
+  }
   if (odd == TrainerPlace::kInEpoch && rest == odd) {
     return read_lone_call(examination, explanation) || read_omitted_batch(examination, explanation);
   }

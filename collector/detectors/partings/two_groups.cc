@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/partings/two_groups.h"
 
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/device_waits.h"
 #include "collector/model/questions.h"
@@ -77,6 +78,22 @@ bool each_waits_for_the_other(const graph::Examination& examination,
                               const Explanation& explanation) {
   return explanation.fork && explanation.parting.tie && explanation.parting.rest.calls() &&
          has_unknown_peers(examination, explanation.parting);
+}
+
+bool stand_in_one_function(const model::JobModel& job, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  const bool odd_calls = parting.odd.calls();
+  const Side& calls = odd_calls ? parting.odd : parting.rest;
+  const Side& behind = odd_calls ? parting.rest : parting.odd;
+  if (!explanation.fork || parting.recorded || !calls.calls() ||
+      behind.activity() != graph::Activity::kGpu || calls.standing->thread == nullptr ||
+      graph::backend_in(calls.standing->thread->frames) == "gloo") {
+    return false;
+  }
+  const model::CallSite& at_call = odd_calls ? explanation.fork->ours : explanation.fork->theirs;
+  const model::CallSite& later = odd_calls ? explanation.fork->theirs : explanation.fork->ours;
+  return same_function(at_call, later) && at_call.line < later.line &&
+         lines_of(job, later.file).empty();
 }
 
 void doubt_unknown_peers(const graph::Examination& examination, Explanation& explanation) {

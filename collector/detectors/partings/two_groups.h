@@ -22,6 +22,10 @@ bool groups_are_guessed(const graph::Examination& examination, const Parting& pa
 bool each_waits_for_the_other(const graph::Examination& examination,
                               const Explanation& explanation);
 
+/// One function without known source led one side to the call, and the other one to a later line at
+/// which its hosts wait for their devices: a condition there differed, or a loop ended earlier.
+bool stand_in_one_function(const model::JobModel& job, const Explanation& explanation);
+
 /// Where the peers are unknown, no rank is missing: the two ranks differ, or the cause is unknown.
 void doubt_unknown_peers(const graph::Examination& examination, Explanation& explanation);
 

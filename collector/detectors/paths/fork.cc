@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "collector/detectors/paths/source_path.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -49,6 +50,16 @@ std::optional<Fork> fork_of_aligned(const Path& ours, const Path& theirs) {
 
 bool same_function(const model::CallSite& a, const model::CallSite& b) {
   return a.file == b.file && a.function == b.function;
+}
+
+Path python_path(const model::Thread& thread) {
+  Path out;
+  for (const model::Frame& frame : thread.frames) {
+    if (frame.language == model::Language::kPython) {
+      out.push_back(model::call_site(frame));
+    }
+  }
+  return out;
 }
 
 std::optional<Fork> fork_of(const Path& ours, const Path& theirs) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "collector/detectors/paths/comprehensions.h"
 #include "collector/detectors/paths/deciding_origin.h"
 #include "collector/detectors/paths/fixed_loop.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -244,15 +245,17 @@ std::optional<LeftLoop> differing_inside(const model::JobModel& job, const Path&
   return over_keys;
 }
 
-// The name by which a line calls the frame below it; comprehensions have frames of their own.
-std::string_view called_below(const Path& below) {
-  for (auto site = below.rbegin(); site != below.rend(); ++site) {
-    const std::string_view name = program::last_name(site->function);
-    if (!name.empty() && name.front() != '<') {
-      return name;
-    }
-  }
-  return {};
+LeftLoop loop_of(const model::JobModel& job, const Comprehension& made, bool ours_left) {
+  const program::Asked asked{.text = &lines_of(job, made.where.file), .line = made.where.line};
+  const program::Items items = program::items_of(made.iterable, asked, job.sources);
+  LeftLoop left{.where = made.where,
+                .header = made.header,
+                .ours_left = ours_left,
+                .way_out = end_of_generator(
+                    job, program::yields_behind(made.iterable, asked, job.sources), made.where)};
+  left.over_batches = items == program::Items::kBatches;
+  left.over_keys = items == program::Items::kElements;
+  return left;
 }
 
 // "losses = [step(x) for x in loader]": a rank after the statement has left it.
@@ -260,26 +263,21 @@ std::optional<LeftLoop> comprehension_left(const model::JobModel& job, const For
                                            bool ours_left) {
   const model::CallSite& in = ours_left ? fork.theirs : fork.ours;
   const model::CallSite& out = ours_left ? fork.ours : fork.theirs;
-  const std::string_view callee = called_below(ours_left ? fork.below_theirs : fork.below_ours);
-  const Lines& lines = lines_of(job, in.file);
-  const std::string statement = program::statement_at(lines, in.line);
-  const std::string header(callee.empty() ? std::string_view()
-                                          : program::comprehension_calling(statement, callee));
-  const std::size_t over = header.find(" in ");
-  if (out.line <= in.line || over == std::string::npos) {
+  const Path& below = ours_left ? fork.below_theirs : fork.below_ours;
+  if (out.line <= in.line) {
     return std::nullopt;
   }
-  const std::string_view iterable = std::string_view(header).substr(over + 4);
-  const program::Asked asked{.text = &lines, .line = in.line};
-  const program::Items items = program::items_of(iterable, asked, job.sources);
-  const auto yields = program::yields_behind(iterable, asked, job.sources);
-  LeftLoop left{.where = in,
-                .header = header,
-                .ours_left = ours_left,
-                .way_out = end_of_generator(job, yields, in)};
-  left.over_batches = items == program::Items::kBatches;
-  left.over_keys = items == program::Items::kElements;
-  return left;
+  if (const auto made = comprehension_at(job, in, below, below.size())) {
+    return loop_of(job, *made, ours_left);
+  }
+  for (std::size_t i = below.size(); i > 0; --i) {  // in a function that a rank at `out` left
+    if (const auto made = comprehension_at(job, below[i - 1], below, i - 1)) {
+      LeftLoop left = loop_of(job, *made, ours_left);
+      left.over_keys = !left.over_batches;
+      return left;
+    }
+  }
+  return std::nullopt;
 }
 
 // "trainer.fit().save()": one line makes both calls, the second after the first has returned.

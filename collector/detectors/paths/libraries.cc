@@ -88,9 +88,28 @@ bool in_sharded_module(const graph::Standing& standing) {
   return false;
 }
 
+bool gathers_inside_another_unit(const graph::Standing& standing, const model::CallSite& line) {
+  int units = 0;
+  bool in_unit = false;
+  for (const model::Frame& frame :
+       standing.thread == nullptr ? std::vector<model::Frame>() : standing.thread->frames) {
+    if (frame.language != model::Language::kPython) {
+      continue;
+    }
+    if (frame.file == line.file && frame.line == line.line) {
+      return units > 1;
+    }
+    const bool of_sharding = is_of_sharding(frame);
+    units += of_sharding && !in_unit ? 1 : 0;
+    in_unit = of_sharding || (in_unit && graph::plain_name(frame.function) == "_call_impl");
+  }
+  return false;
+}
+
 bool in_generate(const model::JobModel& job, const graph::Standing& standing) {
   return standing.thread != nullptr &&
          (model::has_python_frame(*standing.thread, "generate", "generation/utils.py") ||
+          model::has_python_frame(*standing.thread, "generate", "generation_utils.py") ||
           model::has_python_frame(*standing.thread, "_sample", "generation/utils.py") ||
           own_generation(job, standing) != nullptr);
 }

@@ -18,6 +18,10 @@ bool asks_for_shards(const graph::Standing& standing);
 /// not ask for parameters itself.
 bool skips_sharded_module(const graph::Standing* odd, const graph::Standing* rest);
 
+/// This line of the rank's stack called a sharded module, inside which another one gathers: a rank
+/// that is elsewhere in the function of the line left out the whole model.
+bool gathers_inside_another_unit(const graph::Standing& standing, const model::CallSite& line);
+
 /// Inside generate() of a language model.
 bool in_generate(const model::JobModel& job, const graph::Standing& standing);
 

@@ -27,6 +27,9 @@ struct Fork {
   Path below_theirs;
 };
 
+/// All Python lines of the thread's stack, also those of libraries.
+Path python_path(const model::Thread& thread);
+
 /// nullopt if the paths have no common function or are equal.
 std::optional<Fork> fork_of(const Path& ours, const Path& theirs);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "collector/imports/logs/clock_column.h"
 #include "collector/imports/logs/hard_wraps.h"
 #include "collector/imports/logs/joined_lines.h"
 #include "collector/imports/stack_dumps/stack_text.h"
@@ -207,7 +208,7 @@ std::optional<std::string> oldest_first(std::string_view text) {
 std::optional<std::string> as_written(std::string_view text) {
   std::optional<std::string> out;
   for (auto* const step : {rows_as_lines, without_joined_lines, without_hard_wraps, oldest_first,
-                           with_indented_frames}) {
+                           without_clock_column, with_indented_frames}) {
     if (auto changed = step(out ? std::string_view(*out) : text)) {
       out = std::move(changed);
     }

@@ -375,7 +375,10 @@ Told read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobMo
   }
   const std::size_t before = job.collectives.size();
   const Told told = add_calls(reading, job);
-  for (const Rank one : told == Told::kTimeouts ? exited : std::set<Rank>()) {
+  const bool stuck = std::any_of(job.facts.begin(), job.facts.end(), [](const model::Fact& fact) {
+    return fact.kind == "watchdog-stuck";
+  });
+  for (const Rank one : told == Told::kTimeouts || stuck ? exited : std::set<Rank>()) {
     job.facts.push_back(
         {.rank = one, .pid = {}, .kind = std::string(model::kExitedByItself), .fields = {}});
   }

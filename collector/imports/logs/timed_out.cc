@@ -205,9 +205,11 @@ void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) 
     add_silent(raised, job);
     fill_world(raised, job);
   }
-  // Its watchdog was stuck, perhaps until the timeout itself: its current call is unknown.
+  // Its watchdog was stuck, perhaps until the timeout itself, or had ended after an error of NCCL:
+  // its current call is unknown.
   for (const model::Fact& fact : job.facts) {
-    const bool stuck = fact.kind == "watchdog-stuck" && fact.rank;
+    const bool stuck =
+        (fact.kind == "watchdog-stuck" || fact.kind == "watchdog-error") && fact.rank;
     const bool called =
         stuck && std::any_of(job.collectives.begin(), job.collectives.end(),
                              [&fact](const auto& call) { return call.rank == *fact.rank; });

@@ -60,17 +60,75 @@ std::map<std::string, Places> short_files(const model::JobModel& job) {
   return out;
 }
 
+/// "./lib/python3.11".
+std::string library_folder(const model::Process& process) {
+  const std::string& version = process.python_version;
+  const std::size_t minor = version.rfind('.');
+  return fmt::format("./lib/python{}",
+                     minor == std::string::npos ? "3" : version.substr(0, minor));
+}
+
 /// "threading.py" of the standard library gets its folder, by which the detectors tell it from a
 /// user's file. Which names are the library's, is_user_file() knows.
 void place_library_files(model::JobModel& job) {
   each_python_frame(job, [](model::Frame& frame, const model::Process& process) {
     if (frame.file.ends_with(".py") && frame.file.find('/') == std::string::npos &&
         !model::is_user_file(frame.file)) {
-      const std::string& version = process.python_version;
-      const std::size_t minor = version.rfind('.');
-      frame.file =
-          fmt::format("./lib/python{}/{}",
-                      minor == std::string::npos ? "3" : version.substr(0, minor), frame.file);
+      frame.file = fmt::format("{}/{}", library_folder(process), frame.file);
+    }
+  });
+}
+
+/// "llava" of "llava/train/train.py"; empty for a file without a folder.
+string_view package_of(string_view file) {
+  const std::size_t slash = file.find('/');
+  return is_short(file) && slash != file.npos ? file.substr(0, slash) : string_view();
+}
+
+/// The packages of the job's own files, as far as short names show them.
+struct Packages {
+  std::set<std::string, std::less<>> of_entry;  // of the outermost line of a process
+  std::map<std::string, std::set<std::string>, std::less<>> files;
+  std::map<std::string, std::set<std::string>, std::less<>> called_by;
+};
+
+Packages packages_in(const model::JobModel& job) {
+  Packages out;
+  const model::Frame* inner = nullptr;
+  const model::Process* of = nullptr;
+  each_python_frame(job, [&](const model::Frame& frame, const model::Process& process) {
+    inner = of == &process ? inner : nullptr;
+    of = &process;
+    if (const string_view package = package_of(frame.file); !package.empty()) {
+      out.files[std::string(package)].insert(frame.file);
+      if (frame.function == "<module>") {
+        out.of_entry.emplace(package);
+      }
+      if (inner != nullptr) {
+        out.called_by[std::string(package_of(inner->file))].emplace(package);
+      }
+    }
+    inner = frame.function == "<module>" ? nullptr : &frame;
+  });
+  return out;
+}
+
+/// The program is a package, of which several files are seen: other packages that it calls are
+/// installed, and get the folder of such.
+void place_called_packages(model::JobModel& job) {
+  const Packages packages = packages_in(job);
+  if (packages.of_entry.size() != 1) {
+    return;
+  }
+  const std::string& own = *packages.of_entry.begin();
+  if (packages.files.at(own).size() < 2) {
+    return;
+  }
+  each_python_frame(job, [&](model::Frame& frame, const model::Process& process) {
+    const auto callers = packages.called_by.find(package_of(frame.file));
+    if (callers != packages.called_by.end() && callers->first != own &&
+        callers->second.contains(own)) {
+      frame.file = fmt::format("{}/site-packages/{}", library_folder(process), frame.file);
     }
   });
 }
@@ -194,6 +252,7 @@ Found found_in(const std::map<std::string, Places>& wanted,
 
 void find_short_sources(model::JobModel& job, std::span<const std::string> folders) {
   place_library_files(job);
+  place_called_packages(job);
   std::vector<std::string> all(
       folders.begin(),
       folders.begin() + static_cast<std::ptrdiff_t>(std::min(folders.size(), kMostFolders / 2)));

@@ -32,12 +32,23 @@ bool shows_only(const model::Process& process, model::Language language) {
          has_language(process, language) && !has_language(process, other);
 }
 
-/// The native frames that the innermost Python function called, then the Python frames.
+bool shows_python(const model::Process& process) {
+  return model::was_dumped(process) && (process.pid != 0 || process.rank) &&
+         has_language(process, model::Language::kPython);
+}
+
+/// The native frames that the innermost Python function called, then the Python frames. Those of
+/// the native dump have more symbols than the ones that py-spy adds.
 void add_native(const model::Thread& native, model::Thread& thread) {
   const auto end = std::find_if(native.frames.begin(), native.frames.end(), [](const auto& frame) {
     return frame.function.find("_PyEval_EvalFrame") != std::string::npos ||
            frame.function.find("PyEval_EvalFrame") != std::string::npos;
   });
+  const auto python =
+      std::find_if(thread.frames.begin(), thread.frames.end(),
+                   [](const auto& frame) { return frame.language == model::Language::kPython; });
+  thread.frames.erase(thread.frames.begin(),
+                      python == thread.frames.end() ? thread.frames.begin() : python);
   thread.frames.insert(thread.frames.begin(), native.frames.begin(), end);
   thread.waits_on = thread.waits_on ? thread.waits_on : native.waits_on;
   thread.name = thread.name.empty() ? native.name : thread.name;
@@ -81,7 +92,7 @@ void join_tools(std::vector<model::Process>& processes) {
     const auto fits = [&](std::size_t k) {
       // A native dump without a pid is joined by its rank.
       const bool by_rank = processes[i].pid == 0 && processes[i].rank.has_value();
-      return !whole[k] && shows_only(processes[k], model::Language::kPython) &&
+      return !whole[k] && shows_python(processes[k]) &&
              (processes[k].pid == processes[i].pid || by_rank) &&
              processes[k].host == processes[i].host &&
              (processes[k].rank == processes[i].rank ||
