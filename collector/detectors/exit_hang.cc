@@ -248,8 +248,8 @@ Findings exit_handlers(const graph::Examination& examination) {
   return findings;
 }
 
-/// Only a log is known: ranks wrote what torch writes at the end of the program, then the monitor of
-/// another rank found that its watchdog had stopped.
+/// Only a log is known: ranks wrote what torch writes at the end of the program, then the monitor
+/// of another rank found that its watchdog had stopped.
 Findings stopped_at_the_end(const model::JobModel& job) {
   model::RankSet ended;
   for (const model::Fact* fact : model::facts(job, model::kExitedByItself)) {

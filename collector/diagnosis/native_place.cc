@@ -84,8 +84,8 @@ void add_places_of_tracebacks(const std::vector<detectors::Traceback>& all,
   for (const detectors::Traceback& one : all) {
     const bool of_ranks = one.rank && ranks.contains(*one.rank);
     if (one.place.known() && !one.of_launcher && (of_ranks || all.size() == 1)) {
-      places[one.place] = places[one.place].united(
-          one.rank ? model::RankSet{*one.rank} : model::RankSet{});
+      places[one.place] =
+          places[one.place].united(one.rank ? model::RankSet{*one.rank} : model::RankSet{});
     }
   }
   for (const auto& [place, there] : places) {
@@ -103,8 +103,8 @@ void tell_places_of_tracebacks(std::vector<Judged>& findings,
   const bool lacking = std::any_of(findings.begin(), findings.end(), [](const Judged& judged) {
     return judged.finding.locations.empty();
   });
-  const auto all = lacking ? detectors::tracebacks(examination.job)
-                           : std::vector<detectors::Traceback>{};
+  const auto all =
+      lacking ? detectors::tracebacks(examination.job) : std::vector<detectors::Traceback>{};
   for (Judged& judged : findings) {
     if (judged.finding.locations.empty() &&
         judged.detector->specificity != detectors::kSaysNothing) {

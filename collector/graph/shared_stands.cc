@@ -51,6 +51,7 @@ void take_shared_stands(const model::JobModel& job, std::vector<Standing>& stand
   });
   const bool shown = std::any_of(standings.begin(), standings.end(),
                                  [&job](const Standing& one) { return shows_gpu(job, one); });
+  const bool busy = model::all_gpus_are_busy(job);
   for (Standing& one : standings) {
     const bool beside =
         stands_unnamed(one) &&
@@ -58,7 +59,7 @@ void take_shared_stands(const model::JobModel& job, std::vector<Standing>& stand
           return other.rank != one.rank && stands_unnamed(other) &&
                  same_above_driver(one.thread->frames, other.thread->frames);
         });
-    if (beside || (waited && shown && is_in_code_for_tensors(one))) {
+    if (beside || (waited && (busy ? stands_unnamed(one) : shown && is_in_code_for_tensors(one)))) {
       shared.push_back(&one);
     }
   }
@@ -68,7 +69,7 @@ void take_shared_stands(const model::JobModel& job, std::vector<Standing>& stand
         return same_above_driver(one->thread->frames, shared.front()->thread->frames);
       });
   const bool gpus =
-      shown || std::any_of(standings.begin(), standings.end(), [](const Standing& one) {
+      shown || busy || std::any_of(standings.begin(), standings.end(), [](const Standing& one) {
         return one.thread != nullptr && runs_torch(one);
       });
   if (everywhere || !gpus) {

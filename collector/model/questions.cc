@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/path_ends.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::model {
 namespace {
@@ -180,6 +181,14 @@ const Thread* main_thread(const Process& process) {
   const auto found = std::find_if(process.threads.begin(), process.threads.end(),
                                   [&process](const Thread& t) { return t.tid == process.pid; });
   return found == process.threads.end() ? &process.threads.front() : &*found;
+}
+
+bool all_gpus_are_busy(const JobModel& job) {
+  constexpr double kBusy = 90;  // percent
+  const auto uses = facts(job, kGpuUse);
+  return !uses.empty() && std::all_of(uses.begin(), uses.end(), [](const Fact* use) {
+    return use->number("percent").value_or(0) >= kBusy;
+  });
 }
 
 bool was_dumped(const Process& process) {

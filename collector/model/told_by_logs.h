@@ -26,4 +26,7 @@ inline constexpr std::string_view kUncountedCalls = "uncounted-calls";
 /// The fact that a rank exited before others timed out, and not because of a signal.
 inline constexpr std::string_view kExitedByItself = "exited-by-itself";
 
+/// The fact that a GPU ("gpu") is busy for so many "percent" of the time, as shown beside a dump.
+inline constexpr std::string_view kGpuUse = "gpu-use";
+
 }  // namespace ddpdoctor::model

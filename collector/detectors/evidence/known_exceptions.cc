@@ -234,15 +234,16 @@ std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kin
                                     ? speaker_of(known, stream, i)
                                     : Speaker::kAnother;
         if (speaker != Speaker::kAnother) {
-          out.push_back({.exception = &known,
-                         .speaker = speaker,
-                         .log = stream[i].log,
-                         .number = stream[i].number,
-                         .rank = stream[i].rank ? stream[i].rank : rank_in_watchdogs_line(stream[i].text),
-                         .place = known.place_below ? user_place_below(stream, i)
-                                                    : user_place_above(stream, i),
-                         .writer = named_by_label(stream[i].whom),
-                         .line = std::string(base::trim(stream[i].text))});
+          out.push_back(
+              {.exception = &known,
+               .speaker = speaker,
+               .log = stream[i].log,
+               .number = stream[i].number,
+               .rank = stream[i].rank ? stream[i].rank : rank_in_watchdogs_line(stream[i].text),
+               .place =
+                   known.place_below ? user_place_below(stream, i) : user_place_above(stream, i),
+               .writer = named_by_label(stream[i].whom),
+               .line = std::string(base::trim(stream[i].text))});
           break;
         }
       }

@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/written_after.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -202,7 +203,8 @@ Findings failed_by_nccl(const model::JobModel& job, std::string_view kind) {
 
 bool has_only_addresses(const model::JobModel& job) {
   return std::all_of(job.facts.begin(), job.facts.end(), [](const model::Fact& fact) {
-    return fact.kind == "nccl-interface" || fact.kind == "nccl-setup" || fact.kind == "last-bar";
+    return fact.kind == "nccl-interface" || fact.kind == "nccl-setup" || fact.kind == "last-bar" ||
+           fact.kind == model::kGpuUse;
   });
 }
 

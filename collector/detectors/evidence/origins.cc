@@ -30,13 +30,14 @@ bool told_by_process(const model::Process& process) {
 }
 
 bool is_told_fact(const model::Fact& fact) {
-  constexpr std::array<std::string_view, 18> kKinds = {
+  constexpr std::array<std::string_view, 19> kKinds = {
       "last-bar",         "nccl-setup",           "first-failure",
       "error-file",       "watchdog-stuck",       "watchdog-timeout",
       "watchdog-error",   "nccl-interface",       "nccl-failure",
       "progress-bar",     "unfinished-bar",       "progress-line",
       "announced-work",   "last-message",         "agent-ranks",
-      model::kCallsOfLog, model::kUncountedCalls, model::kExitedByItself};
+      model::kCallsOfLog, model::kUncountedCalls, model::kExitedByItself,
+      model::kGpuUse};
   return std::find(kKinds.begin(), kKinds.end(), fact.kind) != kKinds.end();
 }
 

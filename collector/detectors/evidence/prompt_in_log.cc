@@ -92,6 +92,33 @@ bool asks_below_menu(const LogStream& stream, std::size_t last) {
          text.size() <= kLongestPrompt && ends_menu(stream, last - 1);
 }
 
+/// "Enter your choice:" of "Enter your choice: wandb: (1) Create an account": the menu of another
+/// process follows the question of the one before.
+string_view question_before_menu(string_view line) {
+  constexpr string_view kFirst = ": (1) ";
+  const std::size_t menu = line.find(kFirst);
+  const string_view before = line.substr(0, menu == line.npos ? 0 : menu);
+  const std::size_t colon = before.rfind(": ");
+  return colon == before.npos ? string_view() : base::trim(before.substr(0, colon + 1));
+}
+
+/// How many processes still wait for an answer to this question: each answer stands behind its
+/// question, up to the end of the line.
+std::size_t unanswered(const LogStream& stream, string_view question) {
+  std::size_t asked = 0;
+  std::size_t answered = 0;
+  for (const LogLine& line : stream) {
+    const string_view text = line.text;
+    for (std::size_t at = text.find(question); at != text.npos;
+         at = text.find(question, at + question.size())) {
+      const string_view behind = base::trim(text.substr(at + question.size()));
+      ++asked;
+      answered += !behind.empty() && behind.find("(1) ") == behind.npos ? 1 : 0;
+    }
+  }
+  return asked - answered;
+}
+
 Finding question_of(const LogLine& line, string_view kind) {
   Finding finding;
   finding.kind = kind;
@@ -127,6 +154,22 @@ Findings prompts_in_logs(const graph::Examination& examination, string_view kind
                                asks_below_menu(stream, *last));
     if (asks && asked.insert(stream[*last].log).second) {
       out.push_back(question_of(stream[*last], kind));
+    }
+  }
+  for (const LogStream& stream :
+       out.empty() ? log_streams(examination.job) : std::vector<LogStream>()) {
+    for (const LogLine& line : stream) {
+      const string_view question = question_before_menu(line.text);
+      const std::size_t waiting = question.empty() ? 0 : unanswered(stream, question);
+      if (waiting > 0) {
+        Finding finding = question_of(line, kind);
+        finding.summary = fmt::format(
+            "{} process{} of the job still wait{} for a person: {} asked `{}`, and fewer were "
+            "answered",
+            waiting, waiting == 1 ? "" : "es", waiting == 1 ? "s" : "",
+            waiting == 1 ? "it" : "they", base::printable(question));
+        return {std::move(finding)};
+      }
     }
   }
   return out;

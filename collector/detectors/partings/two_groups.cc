@@ -92,7 +92,8 @@ bool stand_in_one_function(const model::JobModel& job, const Explanation& explan
   }
   const model::CallSite& at_call = odd_calls ? explanation.fork->ours : explanation.fork->theirs;
   const model::CallSite& later = odd_calls ? explanation.fork->theirs : explanation.fork->ours;
-  return same_function(at_call, later) && at_call.line < later.line &&
+  const bool in_order = at_call.line < later.line || model::all_gpus_are_busy(job);
+  return same_function(at_call, later) && !graph::same_line(at_call, later) && in_order &&
          lines_of(job, later.file).empty();
 }
 

@@ -23,7 +23,8 @@ bool each_waits_for_the_other(const graph::Examination& examination,
                               const Explanation& explanation);
 
 /// One function without known source led one side to the call, and the other one to a later line at
-/// which its hosts wait for their devices: a condition there differed, or a loop ended earlier.
+/// which its hosts wait for their devices: a condition there differed, or a loop ended earlier. At
+/// an earlier line it may only be late, unless all GPUs are busy.
 bool stand_in_one_function(const model::JobModel& job, const Explanation& explanation);
 
 /// Where the peers are unknown, no rank is missing: the two ranks differ, or the cause is unknown.

@@ -20,6 +20,7 @@
 #include "collector/imports/logs/as_pasted.h"
 #include "collector/imports/logs/c10d_text.h"
 #include "collector/imports/logs/fabric_text.h"
+#include "collector/imports/logs/gpu_use.h"
 #include "collector/imports/logs/horovod_text.h"
 #include "collector/imports/logs/hung_task.h"
 #include "collector/imports/logs/json_log.h"
@@ -335,6 +336,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
                             ? model::JobModel()
                             : job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
   read_shown_sources(lines, job);
+  read_gpu_use(lines, job);
   read_kernel_stacks(lines, job);
   note_rows(process_rows(lines), job);
   const std::size_t dumped_calls = job.collectives.size();

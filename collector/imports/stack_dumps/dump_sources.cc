@@ -64,8 +64,7 @@ std::map<std::string, Places> short_files(const model::JobModel& job) {
 std::string library_folder(const model::Process& process) {
   const std::string& version = process.python_version;
   const std::size_t minor = version.rfind('.');
-  return fmt::format("./lib/python{}",
-                     minor == std::string::npos ? "3" : version.substr(0, minor));
+  return fmt::format("./lib/python{}", minor == std::string::npos ? "3" : version.substr(0, minor));
 }
 
 /// "threading.py" of the standard library gets its folder, by which the detectors tell it from a

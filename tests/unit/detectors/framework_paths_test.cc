@@ -56,5 +56,35 @@ TEST(FrameworkPaths, WithoutOneTheDataOfSomeRanksEndEarlier) {
   EXPECT_EQ(told("uneven-inputs", "True").size(), 1U);
 }
 
+const std::string kHugging = "/v/site-packages/transformers/trainer.py";
+
+/// Hugging Face's epoch: rank 1 is in a step, the others log at `line` of the epoch.
+model::JobModel logs_at(int line) {
+  const std::string at = "@" + kHugging + ":";
+  const std::string train = " | py:Trainer.train" + at + "20 | py:<module>@/srv/train.py:2";
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source("/srv/train.py", "trainer = Trainer(args)\ntrainer.train()\n")
+      .stack(0,
+             in("all_gather", "py:Trainer._maybe_log_save_evaluate" + at +
+                                  "9 | py:Trainer._run_epoch" + at + std::to_string(line) + train))
+      .stack(1, in_backward("py:Trainer.training_step" + at + "12 | py:Trainer._run_epoch" + at +
+                            "3" + train));
+  model::JobModel job = builder.build();
+  job.framework_sources[kHugging] = {{1, "def _run_epoch(self, loader):"},
+                                     {2, "    for inputs in loader:"},
+                                     {3, "        self.training_step(inputs)"},
+                                     {4, "        self._maybe_log_save_evaluate()"},
+                                     {5, "    self._maybe_log_save_evaluate()"}};
+  return job;
+}
+
+TEST(FrameworkPaths, ARankBehindTheLoopOverBatchesHadFewerOfThem) {
+  const Findings findings = asked("uneven-inputs", logs_at(5));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_TRUE(asked("uneven-inputs", logs_at(4)).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -175,5 +175,51 @@ TEST(HiddenLoop, IsNoneOfWhichARankLacksAWholeStep) {
   EXPECT_EQ(asked("collective-count", with_whole_steps(7)).size(), 1U);
 }
 
+/// Each heading gathers one object, its size and its bytes; rank 2 has made `headings` of them and
+/// is in the barrier after the function, the others are in the next one.
+model::JobModel settles(int headings) {
+  const std::string way = site("digest", "gather_object") + " | " + site("settle", "return {") +
+                          " | " + site("main", "settle(page)");
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain,
+                          "def digest(rows):\n  return gather_object(rows)\n\ndef settle(page):\n"
+                          "  return {k: digest(page[k]) for k in sorted(page)}\n\n"
+                          "def main():\n  settle(page)\n  dist.barrier()\n");
+  std::int64_t number = 0;
+  for (int i = 0; i < headings; ++i) {
+    for (const char* dtype : {"int64", "uint8"}) {
+      builder.call(kAll, {.operation = "all_gather",
+                          .sequence = ++number,
+                          .site = way,
+                          .count = dtype[0] == 'i' ? 1 : 40,
+                          .dtype = dtype});
+    }
+  }
+  builder
+      .call({0, 1}, {.operation = "all_gather",
+                     .sequence = number + 1,
+                     .site = way,
+                     .count = 1,
+                     .dtype = "int64"})
+      .barrier(2, number + 1, site("main", "dist.barrier"))
+      .stack({0, 1},
+             in("all_gather", at("digest", "gather_object") + " | " + at("settle", "return {") +
+                                  " | " + at("main", "settle(page)")))
+      .stack(2, in("barrier", at("main", "dist.barrier")));
+  return builder.build();
+}
+
+TEST(HiddenLoop, IsAComprehensionInAFunctionThatOneRankHasLeft) {
+  for (const int headings : {1, 3}) {  // two calls of one object are no pass over all headings
+    const model::JobModel told = settles(headings);
+    const Findings findings = asked("collective-count", told);
+    ASSERT_EQ(findings.size(), 1U) << headings;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+    EXPECT_NE(findings[0].summary.find("`for k in sorted(page)`"), std::string::npos)
+        << findings[0].summary;
+    EXPECT_TRUE(asked("mismatched-op", told).empty());
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

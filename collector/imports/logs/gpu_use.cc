@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/logs/gpu_use.h"
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/lower.h"
+#include "base/text.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/told_by_logs.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+using std::string_view;
+
+constexpr std::int64_t kMostGpus = 1024;
+constexpr std::int64_t kWhole = 100;  // percent
+constexpr std::size_t kLongestGpuLine = 400;
+
+/// "100%", "98 %" at the beginning; nothing otherwise.
+std::optional<std::int64_t> percent_at(string_view text) {
+  text = base::trim(text);
+  const auto number = take_number(text, kWhole);
+  return number && base::trim(text).starts_with('%') ? number : std::nullopt;
+}
+
+/// "| 30%   47C    P2   101W / 450W |    848MiB / 24564MiB |    100%      Default |".
+std::optional<std::int64_t> in_table(string_view line) {
+  constexpr string_view kMemory = "MiB |";
+  const std::size_t at = line.find(kMemory);
+  const bool row = line.starts_with('|') && at != line.npos && line.find("MiB /") < at;
+  return row ? percent_at(line.substr(at + kMemory.size())) : std::nullopt;
+}
+
+struct Use {
+  std::int64_t gpu = 0;
+  std::int64_t percent = 0;
+};
+
+/// "0, 100 %, 118.21 W" of --query-gpu=index,utilization.gpu.
+std::optional<Use> in_csv(string_view line) {
+  const auto gpu = take_number(line, kMostGpus);
+  if (!gpu || !take_prefix(line, ",")) {
+    return std::nullopt;
+  }
+  const auto percent = percent_at(line);
+  return percent ? std::optional(Use{.gpu = *gpu, .percent = *percent}) : std::nullopt;
+}
+
+/// "GPU0 98% 131W, GPU1 100% 128W" in a line in small letters.
+std::map<std::int64_t, std::int64_t> named_in(string_view line) {
+  constexpr string_view kGpu = "gpu";
+  std::map<std::int64_t, std::int64_t> out;
+  for (std::size_t at = line.find(kGpu); at != line.npos; at = line.find(kGpu, at + 1)) {
+    string_view rest = base::trim(line.substr(at + kGpu.size()));
+    const auto gpu = take_number(rest, kMostGpus);
+    take_prefix(rest, ":");
+    if (const auto percent = gpu ? percent_at(rest) : std::nullopt) {
+      out[*gpu] = *percent;
+    }
+  }
+  return out;
+}
+
+/// "all 4 GPUs at 100 %", "both gpus 100%": the sentence of a person, in small letters.
+std::optional<std::int64_t> of_all(string_view line) {
+  constexpr std::array<string_view, 2> kAll = {"all ", "both "};
+  constexpr std::size_t kNear = 24;
+  const std::size_t gpus = line.find("gpus");
+  if (gpus == line.npos) {
+    return std::nullopt;
+  }
+  const string_view before = line.substr(gpus - std::min<std::size_t>(gpus, 12), 12);
+  const string_view after = line.substr(gpus, kNear);
+  const std::size_t sign = after.find('%');
+  if (!base::contains_any(before, kAll) || sign == after.npos) {
+    return std::nullopt;
+  }
+  const std::size_t digits = after.find_first_of("0123456789");
+  return digits < sign ? percent_at(after.substr(digits)) : std::nullopt;
+}
+
+}  // namespace
+
+void read_gpu_use(std::span<const string_view> lines, model::JobModel& job) {
+  std::map<std::int64_t, std::int64_t> use;
+  std::int64_t next = 0;  // a row of nvidia-smi's table has its index in the line above
+  for (string_view line : lines) {
+    line = base::trim(line);
+    if (line.size() > kLongestGpuLine || line.find('%') == line.npos) {
+      next = line.find("NVIDIA-SMI") != line.npos ? 0 : next;
+      continue;
+    }
+    if (const auto percent = in_table(line)) {
+      use[next++] = *percent;
+    } else if (const auto one = in_csv(line)) {
+      use[one->gpu] = one->percent;
+    } else {
+      const std::string small = base::lower(line);
+      for (const auto& [gpu, share] : named_in(small)) {
+        use[gpu] = share;
+      }
+      if (const auto share = of_all(small)) {
+        use[0] = *share;
+      }
+    }
+  }
+  for (const auto& [gpu, percent] : use) {
+    job.facts.push_back({.rank = {},
+                         .pid = {},
+                         .kind = std::string(model::kGpuUse),
+                         .fields = {{"gpu", gpu}, {"percent", percent}}});
+  }
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/shared_stands.h"
+
+#include <gtest/gtest.h>
+
+#include "collector/graph/standing.h"
+#include "collector/imports/logs/text_file.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+/// py-spy's dump of a rank at this line.
+std::string rank_at(int rank, const std::string& frames) {
+  return "# rank " + std::to_string(rank) + "\nProcess " + std::to_string(100 + rank) +
+         ": python train.py\nPython v3.11.4 (/usr/bin/python3.11)\n\nThread " +
+         std::to_string(100 + rank) + " (active): \"MainThread\"\n" + frames +
+         "    main (train.py:90)\n    <module> (train.py:99)\n\n";
+}
+
+const std::string kStep = "    update (train.py:40)\n";
+const std::string kOther = "    report (train.py:60)\n";
+const std::string kGather =
+    "    synchronize (torch/cuda/streams.py:231)\n    gather (train.py:20)\n";
+
+std::vector<Activity> activities(const std::string& text) {
+  const model::JobModel job = imports::read_text(text, "dump.txt").value();
+  std::vector<Activity> out;
+  for (const Standing& one : standings(job)) {
+    out.push_back(one.activity);
+  }
+  return out;
+}
+
+TEST(SharedStands, TwoRanksAtOneLineWaitForTheirGpusWhileAnotherDoes) {
+  const auto seen =
+      activities(rank_at(0, kStep) + rank_at(1, kGather) + rank_at(2, kStep) + rank_at(3, kOther));
+  ASSERT_EQ(seen.size(), 4U);
+  EXPECT_EQ(seen[0], Activity::kGpu);
+  EXPECT_EQ(seen[2], Activity::kGpu);
+  EXPECT_NE(seen[3], Activity::kGpu) << "one rank alone may be at work";
+}
+
+TEST(SharedStands, AllRanksAtOneLineMayBeInAStep) {
+  for (const Activity seen : activities(rank_at(0, kStep) + rank_at(1, kStep))) {
+    EXPECT_NE(seen, Activity::kGpu);
+  }
+}
+
+TEST(SharedStands, ALineAloneWaitsIfAllGpusAreBusy) {
+  const std::string dump = rank_at(0, kOther) + rank_at(1, kGather);
+  EXPECT_NE(activities(dump).at(0), Activity::kGpu);
+  EXPECT_EQ(activities("0, 100 %\n1, 100 %\n\n" + dump).at(0), Activity::kGpu);
+  EXPECT_NE(activities("0, 3 %\n1, 100 %\n\n" + dump).at(0), Activity::kGpu);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::graph
