@@ -13,6 +13,7 @@
 #include "collector/detectors/partings/apart_behind_gpus.h"
 #include "collector/detectors/partings/dispatch_words.h"
 #include "collector/detectors/partings/finalizer.h"
+#include "collector/detectors/partings/fork_words.h"
 #include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/left_out_call.h"
 #include "collector/detectors/partings/parting_finding.h"
@@ -28,49 +29,6 @@
 
 namespace ddpdoctor::detectors::divergent_branch {
 namespace {
-
-std::string is_here(const Side& side, const model::RankSet& ranks) {
-  return side.calls()
-             ? fmt::format("{} {} here, in {}", said(ranks), is_or_are(ranks), side.operation)
-             : ranks_do(ranks, "is waiting for its GPU here", "are waiting for their GPUs here");
-}
-
-// Without sources, the function that both sides are in shows where they differ: a loop that ended
-// earlier on one side, or a branch.
-void tell_fork(const model::JobModel& job, const Explanation& explanation, Finding& finding) {
-  const Fork& fork = *explanation.fork;
-  const Parting& parting = explanation.parting;
-  const bool odd_is_first = fork.ours.line < fork.theirs.line;
-  const model::CallSite& first = odd_is_first ? fork.ours : fork.theirs;
-  const model::CallSite& second = odd_is_first ? fork.theirs : fork.ours;
-  const model::RankSet& early = odd_is_first ? parting.odd.ranks : parting.rest.ranks;
-  const model::RankSet& late = odd_is_first ? parting.rest.ranks : parting.odd.ranks;
-  if (parting.tie) {  // each is in a call that the other has not made
-    finding.culprits = {};
-    finding.waiting = early.united(late);
-  }
-  // A part of a larger job's log may name two ranks only: then others may hold them up.
-  const bool whole = job.world_size == 2;
-  finding.confidence = whole ? finding.confidence : Confidence::kPossible;
-  finding.summary =
-      fmt::format("{} {} in {} ({}) and {} at line {}: {}", said(early), is_or_are(early),
-                  named_function(first.function), line_of(first), said(late), second.line,
-                  whole ? "a loop ended earlier, or a condition differed; each waits for the other"
-                        : "a loop may have ended earlier, or a condition differed");
-  std::erase_if(finding.locations, [&](const Location& one) {
-    return (one.file == first.file && one.line == first.line) ||
-           (one.file == second.file && one.line == second.line);
-  });
-  finding.locations.insert(
-      finding.locations.begin(),
-      {location(second, late, is_here(odd_is_first ? parting.rest : parting.odd, late)),
-       location(first, early, is_here(odd_is_first ? parting.odd : parting.rest, early))});
-  finding.fix = fmt::format(
-      "If line {} is in a loop that ends before line {}: give every rank the same number of "
-      "iterations, or all_reduce in each whether any rank has data. Otherwise decide once for all "
-      "ranks.",
-      first.line, second.line);
-}
 
 // The two calls are known, but not the deciding condition.
 void tell_calls(const graph::Examination& examination, const Explanation& explanation,

@@ -270,9 +270,9 @@ Findings stopped_at_the_end(const model::JobModel& job) {
   finding.confidence = Confidence::kLikely;
   finding.culprits = stopped;
   finding.summary = fmt::format(
-      "{} did not exit: {} had reached the end of the program, and the NCCL watchdog of {} made no "
-      "progress for {:.0f} s",
-      said(stopped), said(ended), said(stopped), seconds);
+      "{} did not exit: {} NCCL watchdog{} made no progress for {:.0f} s after {} had finished",
+      said(stopped), stopped.size() == 1 ? "its" : "their", stopped.size() == 1 ? "" : "s", seconds,
+      said(ended));
   finding.evidence.push_back(
       {.rank = ended.front(),
        .text = fmt::format("log: {} wrote that the program exits without destroy_process_group()",

@@ -94,7 +94,7 @@ std::set<std::string> ends_of(const model::Fact& fact) {
   return out;
 }
 
-/// The end that all failed transfers share, if there are at least two different other ends.
+/// An end that all failed transfers share, if there are at least two different other ends.
 std::string common_end(const std::vector<const model::Fact*>& transfers) {
   std::map<std::string, std::size_t> seen;
   std::set<std::set<std::string>> pairs;
@@ -105,13 +105,10 @@ std::string common_end(const std::vector<const model::Fact*>& transfers) {
       ++seen[end];
     }
   }
-  std::string common;
-  for (const auto& [end, times] : seen) {
-    if (times == transfers.size() && pairs.size() > 1) {
-      common += (common.empty() ? "" : ", ") + end;
-    }
-  }
-  return common;
+  const auto common = std::find_if(seen.begin(), seen.end(), [&transfers](const auto& end) {
+    return end.second == transfers.size();
+  });
+  return common == seen.end() || pairs.size() < 2 ? std::string() : common->first;
 }
 
 /// A port that became active again, on the same machine and device.
@@ -188,7 +185,9 @@ std::string what_happened(const model::JobModel& job, const model::Fact& fact,
                     vendor ? fmt::format(", vendor error {}", static_cast<std::int64_t>(*vendor))
                            : std::string());
   }
-  return common.empty() ? text : text + "; all failed transfers have one end at " + common;
+  return common.empty() || common == peer
+             ? text
+             : text + "; all failed transfers have one end at " + common;
 }
 
 std::string fix_for(const model::Fact& fact) {

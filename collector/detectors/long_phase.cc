@@ -26,6 +26,7 @@ using graph::Standing;
 bool works(const Standing& standing) {
   const bool read = standing.thread != nullptr && !standing.thread->frames.empty();
   return read && !standing.waits_for_ranks() && standing.activity != Activity::kCompiling &&
+         standing.activity != Activity::kExit &&
          (standing.on_cpu || standing.moved || standing.activity == Activity::kSaving);
 }
 

@@ -264,7 +264,7 @@ bool waits_for_device(Frames frames) {
 }
 
 bool is_inside_driver(Frames frames) {
-  // What a spinning driver calls between two looks at its device.
+  // What a driver that spins calls before it reads its device again.
   constexpr std::array<string_view, 4> kBetween = {"sched_yield", "ioctl", "poll", "clock_gettime"};
   const auto inner = std::find_if_not(frames.begin(), frames.end(), [&](const auto& frame) {
     return is_native(frame) &&

@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/dispatch.h"
 #include "collector/detectors/partings/dispatch_words.h"
+#include "collector/detectors/partings/framework_paths.h"
 #include "collector/detectors/partings/framework_place.h"
 #include "collector/detectors/partings/handed_decision.h"
 #include "collector/detectors/partings/outcomes.h"
@@ -207,10 +208,16 @@ void add_culprits(const Examination& examination, const Explanation& explanation
   }
 }
 
-/// Without sources: the two lines of the innermost function that both sides are in.
+/// Without sources: the two lines of the innermost function that both sides are in, the user's or a
+/// framework's.
 void add_fork(const Examination& examination, const Explanation& explanation, Finding& finding) {
-  if (!explanation.fork || !lines_of(examination.job, explanation.fork->ours.file).empty() ||
-      graph::same_line(explanation.fork->ours, explanation.fork->theirs)) {
+  const Parting& parting = explanation.parting;
+  auto fork = explanation.fork;
+  if (!fork || graph::same_line(fork->ours, fork->theirs)) {
+    fork = fork_of(whole_path(parting.odd), whole_path(parting.rest));
+  }
+  if (!fork || !lines_of(examination.job, fork->ours.file).empty() ||
+      graph::same_line(fork->ours, fork->theirs)) {
     return;
   }
   const auto add = [&finding](const model::CallSite& site, const model::RankSet& ranks) {
@@ -222,8 +229,8 @@ void add_fork(const Examination& examination, const Explanation& explanation, Fi
           location(site, ranks, ranks_do(ranks, "is inside this call", "are inside this call")));
     }
   };
-  add(explanation.fork->ours, explanation.parting.odd.ranks);
-  add(explanation.fork->theirs, explanation.parting.rest.ranks);
+  add(fork->ours, parting.odd.ranks);
+  add(fork->theirs, parting.rest.ranks);
 }
 
 void add_locations(const Examination& examination, const Explanation& explanation,

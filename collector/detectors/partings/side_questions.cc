@@ -312,7 +312,7 @@ bool gathers_unasked(const model::JobModel& job, const Side& side) {
 
 bool gather_different_units(const model::JobModel& job, const Parting& parting) {
   if (!parting.recorded && parting.about == graph::Disagreement::kCallSite) {
-    return same_path(parting.odd.path, parting.rest.path);  // camps_by_place() parted them
+    return same_path(parting.odd.path, parting.rest.path);  // camps_by_place() told them apart
   }
   const bool other_unit = parting.about == graph::Disagreement::kShape || parting.shifted;
   return other_unit && gathers_unasked(job, parting.odd) && gathers_unasked(job, parting.rest) &&

@@ -226,7 +226,7 @@ struct Frames {
 /// The call of the rank that reports the mismatch.
 void add_mismatched(CollectiveCall own, std::string_view line, const Frames& at, Reading& reading) {
   if (reading.own.contains(own.rank) && reading.mismatched[own.rank].sequence < own.sequence) {
-    return;  // its program caught the first mismatch and went on to another call
+    return;  // its program caught the first mismatch and made another call
   }
   own.call_site = at.user;
   reading.within[own.rank] = at.innermost;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kFewest = 5;  // lines
 constexpr std::size_t kOf = 20;     // one of so many may lack the time
 
-bool is_digit(char c) {
+bool is_digit_of_clock(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
@@ -22,14 +22,14 @@ std::size_t clock_at_start(std::string_view line) {
   constexpr std::string_view kShape = "00:00:00";
   std::size_t at = 0;
   for (; at < kShape.size(); ++at) {
-    if (at >= line.size() || (kShape[at] == '0' ? !is_digit(line[at]) : line[at] != ':')) {
+    if (at >= line.size() || (kShape[at] == '0' ? !is_digit_of_clock(line[at]) : line[at] != ':')) {
       return 0;
     }
   }
   if (at < line.size() && (line[at] == '.' || line[at] == ',')) {
     do {
       ++at;
-    } while (at < line.size() && is_digit(line[at]));
+    } while (at < line.size() && is_digit_of_clock(line[at]));
   }
   return at < line.size() && line[at] == ' ' ? at + 1 : 0;
 }

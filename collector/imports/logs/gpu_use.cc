@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/imports/logs/gpu_use.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -65,22 +66,21 @@ std::map<std::int64_t, std::int64_t> named_in(string_view line) {
   return out;
 }
 
-/// "all 4 GPUs at 100 %", "both gpus 100%": the sentence of a person, in small letters.
+/// The first place of any of them; npos if there is none.
+std::size_t first_of(string_view line, const std::array<string_view, 2>& parts) {
+  return std::min(line.find(parts[0]), line.find(parts[1]));
+}
+
+/// "all 4 GPUs at 100 %", "both gpus 100%", "GPU 0 and 1 both sit at 100 %": the sentence of a
+/// person, in small letters.
 std::optional<std::int64_t> of_all(string_view line) {
   constexpr std::array<string_view, 2> kAll = {"all ", "both "};
-  constexpr std::size_t kNear = 24;
-  const std::size_t gpus = line.find("gpus");
-  if (gpus == line.npos) {
-    return std::nullopt;
-  }
-  const string_view before = line.substr(gpus - std::min<std::size_t>(gpus, 12), 12);
-  const string_view after = line.substr(gpus, kNear);
-  const std::size_t sign = after.find('%');
-  if (!base::contains_any(before, kAll) || sign == after.npos) {
-    return std::nullopt;
-  }
-  const std::size_t digits = after.find_first_of("0123456789");
-  return digits < sign ? percent_at(after.substr(digits)) : std::nullopt;
+  constexpr std::array<string_view, 2> kBusy = {"100%", "100 %"};
+  const std::size_t all = first_of(line, kAll);
+  const std::size_t busy = first_of(line, kBusy);
+  const bool of_gpus = line.find("gpu") < busy && all < busy && busy != line.npos;
+  const bool bar = line.find('|') != line.npos;
+  return of_gpus && !bar ? std::optional(kWhole) : std::nullopt;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/stack_dumps/python_traceback.h"
+#include "collector/imports/stack_dumps/ranks_of_pids.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 
@@ -49,6 +50,23 @@ std::optional<std::int64_t> rank_in_message_above(const std::vector<std::string_
                                                         : std::nullopt;
 }
 
+/// "Unhandled exception <class 'RuntimeError'> in thread <…>, proc 6474." shortly above a heading,
+/// where another line has this pid and a rank.
+std::optional<std::int64_t> rank_of_process_above(const std::vector<std::string_view>& lines,
+                                                  std::size_t heading) {
+  constexpr std::size_t kNear = 12;
+  for (std::size_t i = heading; i > 0 && heading - i < kNear; --i) {
+    const std::string_view line = lines[i - 1].substr(0, kLongestLogLine);
+    const auto pid =
+        line.find("xception") == line.npos ? std::nullopt : number_behind(line, "proc ", kMaxPid);
+    if (pid) {
+      const auto rank = rank_of_pid(lines, *pid);
+      return rank ? std::optional(std::int64_t{*rank}) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> with_ranks_of_tracebacks(std::string_view text) {
@@ -63,6 +81,7 @@ std::optional<std::string> with_ranks_of_tracebacks(std::string_view text) {
         lines[i].starts_with(kTracebackHeading) ? end_of_traceback(lines, i) : std::nullopt;
     auto rank = end ? rank_in_exception(lines[*end]) : std::nullopt;
     rank = end && !rank ? rank_in_message_above(lines, i) : rank;
+    rank = end && !rank ? rank_of_process_above(lines, i) : rank;
     const std::size_t last = rank ? *end : i;
     for (; i < last; ++i) {
       out += fmt::format("[rank{}]: {}\n", *rank, lines[i]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/imports/stack_dumps/ranks_of_pids.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -46,6 +47,20 @@ void give_ranks_of_pids(const std::vector<std::string_view>& lines, std::vector<
       dump.process.rank = *told->second.begin();
     }
   }
+}
+
+std::optional<model::Rank> rank_of_pid(const std::vector<std::string_view>& lines,
+                                       std::int64_t pid) {
+  std::set<model::Rank> ranks;
+  for (const std::string_view line : lines) {
+    const auto rank =
+        pid >= kLeastPid && line.size() <= kLongestLine ? rank_in_text(line) : std::nullopt;
+    const auto numbers = rank ? numbers_in(line) : std::vector<std::int64_t>();
+    if (std::find(numbers.begin(), numbers.end(), pid) != numbers.end()) {
+      ranks.insert(*rank);
+    }
+  }
+  return ranks.size() == 1 ? std::optional(*ranks.begin()) : std::nullopt;
 }
 
 }  // namespace ddpdoctor::imports

@@ -210,7 +210,8 @@ model::JobModel settles(int headings) {
 }
 
 TEST(HiddenLoop, IsAComprehensionInAFunctionThatOneRankHasLeft) {
-  for (const int headings : {1, 3}) {  // two calls of one object are no pass over all headings
+  for (const int headings :
+       {1, 3}) {  // the two calls of one object are not a pass over all headings
     const model::JobModel told = settles(headings);
     const Findings findings = asked("collective-count", told);
     ASSERT_EQ(findings.size(), 1U) << headings;

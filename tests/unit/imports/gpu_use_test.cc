@@ -33,7 +33,8 @@ TEST(GpuUse, IsReadFromTheTableOfNvidiaSmi) {
 TEST(GpuUse, IsReadFromQueriesAndSentences) {
   for (const char* text :
        {"0, 100 %, 118.21 W\n1, 98 %, 121.60 W", "nvidia-smi: GPU0 98% 131W, GPU1 100% 128W",
-        "(all 8 GPUs at 100% util and ~110W)", "stuck here, both gpus 100%. mixed dataset"}) {
+        "(all 8 GPUs at 100% util and ~110W)", "stuck here, both gpus 100%. mixed dataset",
+        "GPU 0 and 1 both sit at 100 %, nothing is printed"}) {
     EXPECT_TRUE(model::all_gpus_are_busy(read(text))) << text;
   }
 }
