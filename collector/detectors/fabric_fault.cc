@@ -97,11 +97,11 @@ std::set<std::string> ends_of(const model::Fact& fact) {
 /// An end that all failed transfers share, if there are at least two different other ends.
 std::string common_end(const std::vector<const model::Fact*>& transfers) {
   std::map<std::string, std::size_t> seen;
-  std::set<std::set<std::string>> pairs;
+  std::set<std::pair<std::string, std::string>> pairs;
   for (const model::Fact* fact : transfers) {
-    const std::set<std::string> ends = ends_of(*fact);
-    pairs.insert(ends);
-    for (const std::string& end : ends) {
+    // Ports and addresses of the fabric may be left out of a line; machines are not.
+    pairs.emplace(fact->text("host").value_or(""), address(fact->text("peer").value_or("")));
+    for (const std::string& end : ends_of(*fact)) {
       ++seen[end];
     }
   }
@@ -185,9 +185,7 @@ std::string what_happened(const model::JobModel& job, const model::Fact& fact,
                     vendor ? fmt::format(", vendor error {}", static_cast<std::int64_t>(*vendor))
                            : std::string());
   }
-  return common.empty() || common == peer
-             ? text
-             : text + "; all failed transfers have one end at " + common;
+  return common.empty() ? text : text + "; all failed transfers have one end at " + common;
 }
 
 std::string fix_for(const model::Fact& fact) {
