@@ -99,8 +99,9 @@ std::string common_end(const std::vector<const model::Fact*>& transfers) {
   std::map<std::string, std::size_t> seen;
   std::set<std::pair<std::string, std::string>> pairs;
   for (const model::Fact* fact : transfers) {
-    // Ports and addresses of the fabric may be left out of a line; machines are not.
-    pairs.emplace(fact->text("host").value_or(""), address(fact->text("peer").value_or("")));
+    if (const auto host = fact->text("host"); host && !host->empty()) {  // else it repeats a line
+      pairs.emplace(*host, address(fact->text("peer").value_or("")));
+    }
     for (const std::string& end : ends_of(*fact)) {
       ++seen[end];
     }
