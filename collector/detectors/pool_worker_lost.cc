@@ -174,7 +174,7 @@ std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination
   // was observed.
   suspect.confidence =
       !lost.empty() && *still == Confidence::kLikely ? Confidence::kCertain : *still;
-  if (starts) {
+  if (starts || !in_pool) {  // what comes by a queue may have another sender
     suspect.confidence = Confidence::kPossible;
   }
   suspect.note = who({suspect}) + " is waiting here for a result that no worker computes";

@@ -103,12 +103,15 @@ string_view question_before_menu(string_view line) {
 }
 
 /// How many processes still wait for an answer to this question: each answer stands behind its
-/// question, up to the end of the line.
+/// question, up to the end of the line. 0 unless several menus were asked about with it, and one
+/// was answered: other texts have the same form.
 std::size_t unanswered(const LogStream& stream, string_view question) {
+  std::size_t menus = 0;
   std::size_t asked = 0;
   std::size_t answered = 0;
   for (const LogLine& line : stream) {
     const string_view text = line.text;
+    menus += text.find("(1) ") != text.npos ? 1 : 0;
     for (std::size_t at = text.find(question); at != text.npos;
          at = text.find(question, at + question.size())) {
       const string_view behind = base::trim(text.substr(at + question.size()));
@@ -116,7 +119,7 @@ std::size_t unanswered(const LogStream& stream, string_view question) {
       answered += !behind.empty() && behind.find("(1) ") == behind.npos ? 1 : 0;
     }
   }
-  return asked - answered;
+  return asked == menus && answered > 0 ? asked - answered : 0;
 }
 
 Finding question_of(const LogLine& line, string_view kind) {
@@ -140,6 +143,27 @@ Finding question_of(const LogLine& line, string_view kind) {
   return finding;
 }
 
+/// Several processes asked the same question in one terminal, and not all of them were answered.
+std::optional<Finding> half_answered(const LogStream& stream, string_view kind) {
+  constexpr std::size_t kMostQuestions = 8;
+  std::set<string_view> known;
+  for (const LogLine& line : stream) {
+    const string_view question = question_before_menu(line.text);
+    if (question.empty() || known.size() >= kMostQuestions || !known.insert(question).second) {
+      continue;
+    }
+    const std::size_t waiting = unanswered(stream, question);
+    if (waiting > 0) {
+      Finding finding = question_of(line, kind);
+      finding.summary =
+          fmt::format("{} of several processes that asked `{}` {} waiting for an answer", waiting,
+                      base::printable(question), waiting == 1 ? "is" : "are");
+      return finding;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Findings prompts_in_logs(const graph::Examination& examination, string_view kind) {
@@ -158,18 +182,8 @@ Findings prompts_in_logs(const graph::Examination& examination, string_view kind
   }
   for (const LogStream& stream :
        out.empty() ? log_streams(examination.job) : std::vector<LogStream>()) {
-    for (const LogLine& line : stream) {
-      const string_view question = question_before_menu(line.text);
-      const std::size_t waiting = question.empty() ? 0 : unanswered(stream, question);
-      if (waiting > 0) {
-        Finding finding = question_of(line, kind);
-        finding.summary = fmt::format(
-            "{} process{} of the job still wait{} for a person: {} asked `{}`, and fewer were "
-            "answered",
-            waiting, waiting == 1 ? "" : "es", waiting == 1 ? "s" : "",
-            waiting == 1 ? "it" : "they", base::printable(question));
-        return {std::move(finding)};
-      }
+    if (auto waiting = half_answered(stream, kind)) {
+      return {*std::move(waiting)};
     }
   }
   return out;

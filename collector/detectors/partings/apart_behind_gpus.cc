@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/partings/apart_behind_gpus.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/behind_gpus.h"
 #include "collector/detectors/evidence/wording.h"
@@ -29,6 +33,14 @@ Location wait_of(const model::CallSite& site, const model::RankSet& ranks) {
       ranks_do(ranks, "is waiting for its GPU here", "are waiting for their GPUs here"));
 }
 
+/// Stages of a pipeline run different code, and wait for each other at different lines.
+bool is_in_pipeline(const graph::Standing& standing) {
+  constexpr std::array<std::string_view, 3> kStages = {"pipeline", "pipelining", "/pipe/"};
+  return std::any_of(
+      standing.thread->frames.begin(), standing.thread->frames.end(),
+      [&kStages](const model::Frame& frame) { return base::contains_any(frame.file, kStages); });
+}
+
 }  // namespace
 
 Findings apart_behind_gpus(const graph::Examination& examination) {
@@ -43,7 +55,8 @@ Findings apart_behind_gpus(const graph::Examination& examination) {
   const graph::Standing& here = *examination.standing(rest.front());
   const graph::Standing& there = *examination.standing(odd.front());
   const auto fork = fork_of(python_path(*there.thread), python_path(*here.thread));
-  if (!fork || !here.user.known() || !there.user.known()) {
+  if (!fork || !here.user.known() || !there.user.known() || is_in_pipeline(here) ||
+      is_in_pipeline(there)) {
     return {};
   }
   Finding finding;

@@ -11,7 +11,7 @@ namespace ddpdoctor::detectors {
 
 /// All ranks wait for their GPUs, at two places, several ranks at each: one rank alone may be at a
 /// line that only it executes, such as rank 0 in its log. At most possible. Empty if calls were
-/// recorded, or the ranks have no common function.
+/// recorded, the ranks have no common function, or they are stages of a pipeline.
 Findings apart_behind_gpus(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

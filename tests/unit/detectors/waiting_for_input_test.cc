@@ -112,5 +112,18 @@ TEST(WaitingForInput, IsOnlyPossibleAfterOneLook) {
       asked(kKind, job().ranks(2).stack(kAll, kInBarrier).stack(1, kInPdb).looked_once().build())));
 }
 
+TEST(WaitingForInput, CountsTheAnswersToTheSameMenu) {
+  const std::string menu = "wandb: (1) New account\nwandb: (2) Offline\nwandb: Enter your choice: ";
+  const auto waits = [](const std::string& text) {
+    return asked(kKind, job().ranks(1).looked_once().log({}, text).build()).size();
+  };
+  EXPECT_EQ(waits(menu + menu + "2\nwandb: offline\nstep 1\n"), 1U);
+  EXPECT_EQ(waits(menu + "2\nwandb: offline\nstep 1\n"), 0U);
+  EXPECT_EQ(waits(menu + "2\n" + menu + "2\nwandb: offline\nstep 1\n"), 0U);
+  EXPECT_EQ(waits("INFO trainer: phases: (1) warmup\nINFO trainer: ok\n"
+                  "INFO trainer: phases: (1) warmup\nINFO trainer: ok\n"),
+            0U);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

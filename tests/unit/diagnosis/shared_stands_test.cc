@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collector/diagnosis/diagnosis.h"
 #include "collector/graph/standing.h"
 #include "collector/imports/logs/text_file.h"
 
@@ -51,6 +52,27 @@ TEST(SharedStands, ALineAloneWaitsIfAllGpusAreBusy) {
   EXPECT_NE(activities(dump).at(0), Activity::kGpu);
   EXPECT_EQ(activities("0, 100 %\n1, 100 %\n\n" + dump).at(0), Activity::kGpu);
   EXPECT_NE(activities("0, 3 %\n1, 100 %\n\n" + dump).at(0), Activity::kGpu);
+}
+
+/// Two ranks wait for their GPUs at one line, two at another; `file` has the function around both.
+std::string two_places(const std::string& file) {
+  std::string out;
+  for (const int rank : {0, 1, 2, 3}) {
+    const std::string line = rank < 2 ? "10" : "12";
+    out += rank_at(rank, "    synchronize (torch/cuda/streams.py:231)\n    f" + line +
+                             " (mine.py:" + line + ")\n    step (" + file + ":" + line + ")\n");
+  }
+  return out;
+}
+
+TEST(SharedStands, AtTwoLinesHaveDivergedUnlessTheyAreStagesOfAPipeline) {
+  const auto kinds = [](const std::string& file) {
+    const auto diagnosis =
+        diagnosis::diagnose(imports::read_text(two_places(file), "dump.txt").value());
+    return diagnosis.findings.empty() ? std::string() : diagnosis.findings[0].kind;
+  };
+  EXPECT_EQ(kinds("train.py"), "divergent-branch");
+  EXPECT_EQ(kinds("pipeline/schedules.py"), "undetermined");
 }
 
 }  // namespace
