@@ -53,7 +53,9 @@ def test_a_lane_that_breaks_off_fails_the_run(tmp_path):
 
 
 def test_ctrl_c_ends_the_lane(tmp_path):
-    run = subprocess.Popen(script("other() { sh -c 'echo $$ >pid; exec sleep 60'; }", "start_lane other", "sleep 50"), cwd=tmp_path, start_new_session=True)
+    # A shell cannot trap a signal that was ignored when it began, as in `./dev test &` of a script.
+    run = subprocess.Popen(script("other() { sh -c 'echo $$ >pid; exec sleep 60'; }", "start_lane other", "sleep 50"), cwd=tmp_path, start_new_session=True,
+                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     written = tmp_path / "pid"
     for _ in range(200):
         if written.exists() and written.read_text().strip():
