@@ -2,11 +2,15 @@
 #include "collector/detectors/partings/framework_choice.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "base/text.h"
 #include "collector/detectors/partings/framework_paths.h"
 #include "collector/detectors/partings/framework_place.h"
 #include "collector/detectors/paths/call_runs.h"
@@ -17,6 +21,7 @@
 #include "collector/model/questions.h"
 #include "collector/program/origin/definitions.h"
 #include "collector/program/questions/deciding.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -53,10 +58,35 @@ std::optional<program::OriginStep> users_step(const program::Origin& origin) {
   return guarded ? *next : *found;
 }
 
-void add_choice_of(Test test, program::Origin origin, bool ours, bool narrowed,
-                   std::vector<Choice>& out) {
+/// "torch.optim.AdamW(net.parameters())": an object of a library's class. Every rank makes it, and
+/// what a framework reads from it, the rank did not decide in this line.
+bool makes_object_of_library(const model::JobModel& job, std::string_view text) {
+  text = base::trim(text);
+  const auto calls = program::calls_in(text);
+  const auto whole = std::find_if(calls.begin(), calls.end(), [text](const program::Call& call) {
+    return call.begin == 0 && call.end == text.size();
+  });
+  const std::string_view name =
+      whole == calls.end() ? std::string_view() : program::last_name(whole->callee);
+  if (name.empty() || std::isupper(static_cast<unsigned char>(name.front())) == 0) {
+    return false;
+  }
+  const std::string own = fmt::format("class {}", name);
+  return std::none_of(job.sources.begin(), job.sources.end(), [&own](const auto& source) {
+    return model::is_user_file(source.first) &&
+           std::any_of(source.second.begin(), source.second.end(), [&own](const auto& line) {
+             return base::trim(line.second).starts_with(own);
+           });
+  });
+}
+
+void add_choice_of(const model::JobModel& job, Test test, program::Origin origin, bool ours,
+                   bool narrowed, std::vector<Choice>& out) {
   if (dependence_of(origin) != program::Dependence::kNone) {
     auto users = users_step(origin);
+    if (users && makes_object_of_library(job, users->text)) {
+      users.reset();
+    }
     out.push_back({.ours = ours,
                    .test = std::move(test),
                    .origin = std::move(origin),
@@ -138,7 +168,7 @@ void add_way(const model::JobModel& job, const Way& way, bool ours, std::vector<
       if (block.kind != program::BlockKind::kFor && !block.condition.empty()) {
         model::CallSite where = site;
         where.line = block.line;
-        add_choice_of({.where = std::move(where), .condition = block.condition},
+        add_choice_of(job, {.where = std::move(where), .condition = block.condition},
                       origin_of(job, lines, block, callers), ours, way.narrowed, out);
       }
     }
@@ -155,7 +185,7 @@ std::vector<Choice> choices_on_the_way(const model::JobModel& job, const Path& o
   add_way(job, ours, true, out);
   add_way(job, theirs, false, out);
   if (const auto loop = left_loop(job, fork); loop && loop->way_out) {
-    add_choice_of({.where = loop->way_out->where, .condition = loop->way_out->condition},
+    add_choice_of(job, {.where = loop->way_out->where, .condition = loop->way_out->condition},
                   origin_of(job, *loop->way_out), loop->ours_left, false, out);
   }
   return out;

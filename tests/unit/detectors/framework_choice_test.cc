@@ -80,6 +80,27 @@ TEST(FrameworkChoice, NeedsADecisionOfTheRanksOwn) {
   }
 }
 
+/// A line of hooks.py is among the places.
+bool names_hook(const std::string& hook) {
+  for (const Finding& finding : asked("divergent-branch", told(hook))) {
+    for (const Location& one : finding.locations) {
+      if (one.file == "/srv/hooks.py") {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+TEST(FrameworkChoice, IsNoObjectOfALibrary) {
+  const std::string sets = "    loop.orders.look_back = ";
+  const std::string files = "(len(os.listdir('.')))\n";
+  EXPECT_FALSE(names_hook(sets + "optim.AdamW" + files));
+  EXPECT_FALSE(names_hook(sets + "AdamW" + files));
+  EXPECT_TRUE(names_hook(sets + "optim.adamw" + files));
+  EXPECT_TRUE(names_hook(sets + "AdamW([1]) if random.random() > 1 else None\n"));
+}
+
 const std::string kTrainer = "/v/site-packages/stepper/trainer.py";
 const std::string kFit = "<module>@/srv/train.py:9";
 
