@@ -93,21 +93,22 @@ struct Packages {
 
 Packages packages_in(const model::JobModel& job) {
   Packages out;
-  const model::Frame* inner = nullptr;
+  string_view called;  // the package of the frame that this one called; empty if it has none
   const model::Process* of = nullptr;
   each_python_frame(job, [&](const model::Frame& frame, const model::Process& process) {
-    inner = of == &process ? inner : nullptr;
+    called = of == &process ? called : string_view();
     of = &process;
-    if (const string_view package = package_of(frame.file); !package.empty()) {
+    const string_view package = package_of(frame.file);
+    if (!package.empty()) {
       out.files[std::string(package)].insert(frame.file);
       if (frame.function == "<module>") {
         out.of_entry.emplace(package);
       }
-      if (inner != nullptr) {
-        out.called_by[std::string(package_of(inner->file))].emplace(package);
+      if (!called.empty()) {
+        out.called_by[std::string(called)].emplace(package);
       }
     }
-    inner = frame.function == "<module>" ? nullptr : &frame;
+    called = frame.function == "<module>" ? string_view() : package;
   });
   return out;
 }

@@ -85,5 +85,37 @@ TEST(ShortSources, ANameThatLeadsOutOfTheFolderIsNotOpened) {
   EXPECT_EQ(file_of_user_frame("step (sub/../train.py:7)", {folder.path(".")}), "sub/../train.py");
 }
 
+/// The files of a thread's frames, innermost first, after the packages were placed.
+std::vector<std::string> files_placed(const std::string& frames) {
+  auto job = read_text(
+      "Process 7: python -m train\nPython v3.11.7 (/usr/bin/python3)\n\nThread 7 (idle): "
+      "\"MainThread\"\n" +
+          frames,
+      "dump.txt");
+  EXPECT_TRUE(job);
+  settle_dumps(*job);
+  find_short_sources(*job, {});
+  std::vector<std::string> out;
+  for (const auto& frame : job->observations.back().processes.front().threads.front().frames) {
+    out.push_back(frame.file);
+  }
+  return out;
+}
+
+const std::string kProgramsPackage =
+    "    step (llava/train/loop.py:4)\n    main (llava/train/train.py:9)\n"
+    "    <module> (llava/train/train.py:20)\n";
+
+TEST(CalledPackages, AreInstalledIfTheProgramIsAPackage) {
+  EXPECT_EQ(files_placed("    run (flash/ops.py:3)\n" + kProgramsPackage).front(),
+            "./lib/python3.11/site-packages/flash/ops.py");
+}
+
+TEST(CalledPackages, AreNoFilesWithoutAPackage) {
+  for (const std::string file : {"helpers.py", "/srv/job/helpers.py", "<string>"}) {
+    EXPECT_EQ(files_placed("    run (" + file + ":3)\n" + kProgramsPackage).front(), file);
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
