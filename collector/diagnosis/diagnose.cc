@@ -11,6 +11,7 @@
 #include "collector/diagnosis/explain_away.h"
 #include "collector/diagnosis/native_place.h"
 #include "collector/diagnosis/overcome.h"
+#include "collector/diagnosis/traceback_places.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::diagnosis {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines for findings that name ranks but no line: the function of compiled code that a rank is in,
-// when its stack has no Python frame, and the tracebacks of logs.
+// Places for findings that name ranks but no line of the user's: the Python function of a library
+// that a rank is in, or the function of compiled code if its stack has no Python frame.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,8 @@
 
 namespace ddpdoctor::diagnosis {
 
-/// Adds the native function of the first culprit to findings that name ranks but no line, and says
-/// what to capture to get the line. Other findings are unchanged.
+/// Adds the place of the first culprit to findings that name ranks but no line; for a function of
+/// compiled code, also what to capture to get the line. Other findings are unchanged.
 void tell_native_places(std::vector<Judged>& findings, const graph::Examination& examination);
-
-/// Adds the lines of the tracebacks of its ranks to a finding without a line: a log shows them,
-/// whatever the exception was.
-void tell_places_of_tracebacks(std::vector<Judged>& findings,
-                               const graph::Examination& examination);
 
 }  // namespace ddpdoctor::diagnosis

@@ -33,12 +33,12 @@ RankSet all_ranks(const JobModel& job);
 inline constexpr std::string_view kDumpedFrom = "from ";
 /// … and how it ends if the tool may have been asked for one thread of several.
 inline constexpr std::string_view kOneOfMany = ", one thread";
-/// Beside the dump, nvidia-smi or its reader shows that every GPU runs a kernel.
-bool all_gpus_are_busy(const JobModel& job);
-
 /// The stacks of this process were dumped by another tool: the time is unknown, and may differ
 /// between processes.
 bool was_dumped(const Process& process);
+
+/// Beside the dump, nvidia-smi or its reader shows that every GPU runs a kernel.
+bool all_gpus_are_busy(const JobModel& job);
 
 /// False for torch, site-packages, the standard library, frozen modules, multiprocessing's runners
 /// and files of launchers.

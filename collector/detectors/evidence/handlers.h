@@ -13,7 +13,7 @@ namespace ddpdoctor::detectors {
 bool in_handler(const model::JobModel& job, const Path& path, const Path& other);
 
 /// The innermost function of a framework that it calls only while it handles an exception:
-/// Lightning's `on_exception` hooks. nullptr if the thread is in none.
+/// Lightning's `on_exception` hooks and its `_interrupt`. nullptr if the thread is in none.
 const model::Frame* in_exception_hook(const model::Thread& thread);
 
 /// A `with` of a generator (contextlib) throws an exception into it: the thread is in the code that

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "base/text.h"
 #include "collector/detectors/partings/framework_paths.h"
 #include "collector/detectors/partings/framework_place.h"
@@ -71,12 +69,9 @@ bool makes_object_of_library(const model::JobModel& job, std::string_view text) 
   if (name.empty() || std::isupper(static_cast<unsigned char>(name.front())) == 0) {
     return false;
   }
-  const std::string own = fmt::format("class {}", name);
-  return std::none_of(job.sources.begin(), job.sources.end(), [&own](const auto& source) {
+  return std::none_of(job.sources.begin(), job.sources.end(), [name](const auto& source) {
     return model::is_user_file(source.first) &&
-           std::any_of(source.second.begin(), source.second.end(), [&own](const auto& line) {
-             return base::trim(line.second).starts_with(own);
-           });
+           program::facts_of(source.second).classes.contains(name);
   });
 }
 
