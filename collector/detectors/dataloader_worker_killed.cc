@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_ends.h"
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
@@ -28,7 +29,7 @@ bool waits_at_own_queue(const model::Thread& thread) {
   const auto called = called_by_user(thread);
   const auto in = [&called](std::string_view part) {
     return std::any_of(called.begin(), called.end(), [part](const model::Frame& frame) {
-      return frame.file.find(part) != std::string::npos;
+      return base::path_contains(frame.file, part);
     });
   };
   return own_user_frame(thread) != nullptr && !in("torch/utils/data/") &&

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_ends.h"
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
@@ -79,7 +80,7 @@ const model::Thread* left_in_parent(const model::JobModel& job, const model::Pro
                                     const model::Thread& waiting, std::string_view file) {
   const model::Process* parent = model::process(job, process.ppid);
   if (parent == nullptr || file.ends_with("/queue.py") ||
-      file.find("multiprocessing/") != std::string_view::npos ||
+      base::path_contains(file, base::kMultiprocessing) ||
       std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& thread) {
         return thread.tid != waiting.tid && runs_code_of(thread, file);
       })) {

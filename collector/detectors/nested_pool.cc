@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_ends.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/blocked_threads.h"
@@ -40,7 +41,7 @@ bool waits_for_result(const model::Thread& thread) {
            ((frame.file.ends_with("concurrent/futures/_base.py") &&
              (function.ends_with("result") || function.ends_with("wait") ||
               function.ends_with("as_completed"))) ||
-            (frame.file.ends_with("multiprocessing/pool.py") &&
+            (base::path_ends_with(frame.file, "multiprocessing/pool.py") &&
              (function.ends_with("get") || function.ends_with("wait") ||
               function.ends_with("next"))));
   });

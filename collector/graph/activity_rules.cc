@@ -25,8 +25,7 @@ bool matches(const ActivityRule& rule, const stacks::Frame& frame) {
     // import.
     return (rule.function.empty() ? frame.function != "<module>"
                                   : plain_name(frame.function) == rule.function) &&
-           (frame.file.find(rule.file) != std::string::npos ||
-            base::path_ends_with(frame.file, rule.file));
+           base::path_contains(frame.file, rule.file);
   }
   if (frame.language != stacks::Language::kNative) {
     return false;

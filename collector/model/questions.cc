@@ -44,7 +44,7 @@ std::vector<const Frame*> typed_frames(const Thread& thread) {
     }
     const bool typed = frame.file == "<string>" || frame.file == "<stdin>";
     const bool starts_child =
-        inner != nullptr && inner->file.find("multiprocessing/") != std::string::npos;
+        inner != nullptr && base::path_contains(inner->file, base::kMultiprocessing);
     if (typed && !starts_child) {
       out.push_back(&frame);
     } else if (!typed) {
@@ -83,7 +83,7 @@ bool runs_a_program(const Thread& thread) {
     }
   }
   return module || thread.name == "MainThread" ||
-         (outermost != nullptr && outermost->file.find("multiprocessing/") != std::string::npos);
+         (outermost != nullptr && base::path_contains(outermost->file, base::kMultiprocessing));
 }
 
 /// Frames of libraries that are a program themselves: if no frame is the user's, the line is in

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_ends.h"
 #include "base/text.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/model/questions.h"
@@ -24,7 +25,7 @@ bool waits_for_work(const model::Frame& frame) {
       "/asyncio/",    "concurrent/futures", "multiprocessing/", "tqdm/",     "zmq/",
       "uvloop/",      "/shm_broadcast.py"};
   return std::any_of(kFiles.begin(), kFiles.end(), [&frame](std::string_view file) {
-    return frame.file.find(file) != std::string::npos;
+    return base::path_contains(frame.file, file);
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_ends.h"
 #include "collector/imports/stack_dumps/process_titles.h"
 #include "collector/model/questions.h"
 
@@ -168,7 +169,7 @@ std::string target_of(const model::Process& process) {
   }
   const auto& frames = process.threads[0].frames;
   const auto start = std::find_if(frames.begin(), frames.end(), [](const model::Frame& frame) {
-    return frame.file.find("multiprocessing/process.py") != std::string::npos &&
+    return base::path_contains(frame.file, "multiprocessing/process.py") &&
            frame.function.ends_with("_bootstrap");
   });
   std::string out;

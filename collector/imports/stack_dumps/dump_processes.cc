@@ -30,8 +30,7 @@ constexpr double kShortestInterval = 2;
 
 bool has_file(const model::Thread& thread, std::string_view part, std::string_view function = {}) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
-    return frame.language == model::Language::kPython &&
-           (frame.file.find(part) != std::string::npos || base::path_ends_with(frame.file, part)) &&
+    return frame.language == model::Language::kPython && base::path_contains(frame.file, part) &&
            (function.empty() || frame.function.ends_with(function));
   });
 }

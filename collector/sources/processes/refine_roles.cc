@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_ends.h"
 #include "base/text.h"
 #include "collector/sources/processes/proc_file.h"
 #include "collector/sources/processes/process_table.h"
@@ -157,7 +158,7 @@ bool joins_children(const stacks::ProcessStacks& process) {
                        std::any_of(thread.frames.begin(), thread.frames.end(), [](const auto& one) {
                          return one.language == stacks::Language::kPython &&
                                 one.function.ends_with("join") &&
-                                one.file.find("multiprocessing/") != std::string::npos;
+                                base::path_contains(one.file, base::kMultiprocessing);
                        });
     if (waits) {
       return true;

@@ -20,5 +20,15 @@ TEST(PathEnds, OfCopiesOfMultiprocessingAreItsOwn) {
   EXPECT_FALSE(path_ends_with("/pool.py", "multiprocessing/pool.py"));
 }
 
+TEST(PathContains, FindsAFolderAlsoOfACopyOfMultiprocessing) {
+  EXPECT_TRUE(path_contains("/usr/lib/python3.12/multiprocessing/util.py", kMultiprocessing));
+  EXPECT_TRUE(path_contains("/v/multiprocess/pool.py", kMultiprocessing));
+  EXPECT_TRUE(path_contains("/v/billiard/billiard/pool.py", "multiprocessing/pool.py"));
+  EXPECT_TRUE(path_contains("torch/nn/modules/module.py", "torch/nn/"));
+  EXPECT_FALSE(path_contains("/v/mymultiprocess/pool.py", kMultiprocessing));
+  EXPECT_FALSE(path_contains("/v/multiprocess_utils/pool.py", kMultiprocessing));
+  EXPECT_FALSE(path_contains("multiprocess/queues.py", "multiprocessing/pool.py"));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::base
