@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "base/path_ends.h"
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/backward_waits.h"
 #include "collector/graph/blocked_call.h"
@@ -160,6 +161,14 @@ bool calls_ranks(Activity activity) {
          activity == Activity::kDdpConstructor;
 }
 
+/// In the native call of destroy_process_group, which polls for the GPU and for the other ranks: a
+/// dump calls that active.
+bool ends_its_groups(const model::Process& process, const model::Thread& thread) {
+  return model::was_dumped(process) && !thread.frames.empty() &&
+         thread.frames.front().function == "destroy_process_group" &&
+         base::path_ends_with(thread.frames.front().file, "torch/distributed/distributed_c10d.py");
+}
+
 struct Context {
   const model::JobModel& job;
   const History& history;
@@ -230,7 +239,8 @@ Standing stand(const Context& context, const model::Process& process, const mode
   }
   const bool spins = calls_ranks(result.activity)  // it is in the call, or polls for an event
                          ? result.on_cpu && is_on_gpu(context.job, process)
-                         : result.activity == Activity::kQueue && context.before != nullptr;
+                         : ends_its_groups(process, thread) ||
+                               (result.activity == Activity::kQueue && context.before != nullptr);
   result.on_cpu = result.on_cpu && (result.moved || !spins);
   if (!result.waits_for_ranks() && mpi == nullptr) {
     result.on_cpu = result.on_cpu || waits_for_a_moment(context.job, thread) ||

@@ -207,6 +207,12 @@ std::optional<WaitedFor> waited_for(const model::JobModel& job, const graph::Sta
       return waits_for_private_lock(job, thread) ? std::optional(release_of_lock(job, thread))
                                                  : std::nullopt;
     }
+    case Activity::kExit:
+      return WaitedFor{.doing = "ending its program",
+                       .advice = fmt::format(
+                           "Find out what led rank {} to the end of its program: an exception "
+                           "(a finally block hides it), or fewer iterations than the others have.",
+                           standing.rank)};
     default:
       return std::nullopt;
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collector/model/questions.h"
 #include "tests/unit/detectors/collective_stories.h"
 
 namespace ddpdoctor::detectors {
@@ -87,6 +88,21 @@ TEST(MissingRank, SaysWhatTheRankWaitsForAndWhatToDoAboutIt) {
   EXPECT_NE(child.summary.find("waiting for process 4321 (gcloud storage cp) to end"),
             std::string::npos)
       << child.summary;
+}
+
+TEST(MissingRank, EndsItsGroupsInADumpThatCallsItActive) {
+  JobBuilder builder = told();
+  builder.stack(1, "py:destroy_process_group@torch/distributed/distributed_c10d.py:2146 | " +
+                       at("main", "    wait_for_config()"));
+  model::JobModel job = builder.build();
+  for (model::Process& process : job.observations.back().processes) {
+    process.threads.front().capture = std::string(model::kDumpedFrom) + "py-spy";
+    process.threads.front().state = process.rank == 1 ? 'R' : 'S';
+  }
+  const Findings findings = asked("missing-rank", job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_NE(findings[0].fix.find("what led rank 1 to the end"), std::string::npos);
 }
 
 TEST(MissingRank, QuotesTheLoopInWhichTheRankSleeps) {
