@@ -311,7 +311,12 @@ void name_the_actor(const model::JobModel& job, std::vector<ToldFinding>& all) {
   const auto actor = all.empty() ? std::nullopt : lost_actor(job);
   for (ToldFinding& told : all) {
     if (actor && told.says == Message::kLostByRay) {
-      told.rest += "; it was " + named(*actor);
+      const auto rank = rank_of_actor(job, *actor);
+      told.rest += "; it was " + (rank ? fmt::format("rank {}", *rank) : named(*actor));
+      if (rank) {
+        told.finding.culprits = {*rank};
+        told.finding.waiting = told.finding.waiting.minus(told.finding.culprits);
+      }
       told.finding.details["pid"] = static_cast<std::int64_t>(actor->pid);
       if (!actor->host.empty()) {
         told.finding.details["host"] = actor->host;
@@ -320,11 +325,23 @@ void name_the_actor(const model::JobModel& job, std::vector<ToldFinding>& all) {
   }
 }
 
-/// What the messages say of ranks, workers and actors that ended.
+/// What messages say of ranks, workers and actors that ended, if no rank is known to be gone.
 Findings told_ends(const graph::Examination& examination) {
   std::vector<ToldFinding> all = told_by_text(examination, kKind);
   name_the_actor(examination.job, all);
-  return summarized(std::move(all));
+  Findings told = summarized(std::move(all));
+  if (auto killed = told_kills(examination)) {
+    told.push_back(std::move(*killed));
+  }
+  if (auto killed = killed_by_ray(examination)) {
+    told.insert(told.begin(), std::move(*killed));  // the lines below only say that it has ended
+  }
+  for (auto* const others : {ended_from_outside, ended_by_scheduler}) {
+    if (auto ended = told.empty() ? others(examination) : std::nullopt) {
+      told.push_back(std::move(*ended));
+    }
+  }
+  return told;
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -335,24 +352,11 @@ Findings detect(const graph::Examination& examination) {
     return {std::move(*finding)};
   }
   const model::RankSet gone = vanished(examination);
-  if (gone.empty() || torchrun_watches(examination.job)) {
-    // torchrun would have ended the others: rank-exited reports it.
-    Findings told = gone.empty() ? told_ends(examination) : Findings{};
-    if (auto killed = gone.empty() ? told_kills(examination) : std::nullopt) {
-      told.push_back(std::move(*killed));
-    }
-    if (auto killed = gone.empty() ? killed_by_ray(examination) : std::nullopt) {
-      told.insert(told.begin(), std::move(*killed));  // the lines below only say that it has ended
-    }
-    if (auto ended =
-            told.empty() && gone.empty() ? ended_from_outside(examination) : std::nullopt) {
-      told.push_back(std::move(*ended));
-    }
-    if (auto ended =
-            gone.empty() && told.empty() ? ended_by_scheduler(examination) : std::nullopt) {
-      told.push_back(std::move(*ended));
-    }
-    return told;
+  if (gone.empty()) {
+    return told_ends(examination);
+  }
+  if (torchrun_watches(examination.job)) {
+    return {};  // torchrun would have ended the others: rank-exited reports it
   }
   Finding finding;
   finding.kind = kKind;

@@ -18,6 +18,7 @@
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/rendezvous_failures.h"
+#include "collector/detectors/evidence/signal_exceptions.h"
 #include "collector/detectors/evidence/standing_handlers.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_addresses.h"
@@ -133,6 +134,7 @@ std::vector<Suspect> raised_in_former_life(const model::JobModel& job) {
 std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
   std::vector<Traceback> all = tracebacks(examination.job);
   const bool disputed = addresses_differ(examination.job);
+  const bool signalled = !left_for_a_signal(examination).empty();
   drop_echoes(all);
   std::erase_if(all, [&](const Traceback& traceback) {
     const bool of_mpi = traceback.exception.find("mpi4py.MPI.Exception") != std::string::npos;
@@ -140,6 +142,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
            is_nccl_after_timeout(examination.job, traceback) || failed_to_reach_store(traceback) ||
            (disputed && makes_store(traceback)) || did_no_harm(examination, traceback) ||
            tells_difference(traceback.exception) ||
+           (signalled && !signal_of_exception(traceback.exception).empty()) ||
            (of_mpi && traceback.rank && fails_by_disagreement(examination, *traceback.rank));
   });
   std::vector<Suspect> out;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/signal_exceptions.h"
 #include "collector/detectors/evidence/signal_handlers.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
@@ -206,8 +207,49 @@ std::optional<Finding> from_handlers(const graph::Examination& examination) {
   return finding;
 }
 
+/// Ranks that a library ended with an exception for the signal, while others made their next step.
+std::optional<Finding> from_exceptions(const graph::Examination& examination) {
+  const std::vector<Traceback> left = left_for_a_signal(examination);
+  if (left.empty()) {
+    return std::nullopt;
+  }
+  const std::string name = signal_of_exception(left.front().exception);
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = Confidence::kLikely;
+  for (const Traceback& one : left) {
+    finding.culprits.insert(*one.rank);
+    finding.evidence.push_back(
+        {.rank = one.rank,
+         .text = "log: " + base::elide(base::printable(one.exception), kLongestLine)});
+  }
+  const std::vector<model::CallSite>& frames = left.front().frames;
+  const model::CallSite at = frames.empty() ? left.front().place : frames.front();
+  finding.locations.push_back(location(
+      at, finding.culprits, fmt::format("{} stopped below this call", said(finding.culprits))));
+  if (left.front().raiser.known() && left.front().raiser != at) {
+    finding.locations.push_back(
+        location(left.front().raiser, finding.culprits, "raises when the signal has arrived"));
+  }
+  add_waiting(examination, finding);
+  finding.summary = fmt::format("{} stopped for {}{}, and {} waited for {} in {} next step",
+                                said(finding.culprits), name, placed(at), said(finding.waiting),
+                                finding.culprits.size() == 1 ? "it" : "them",
+                                finding.waiting.size() == 1 ? "its" : "their");
+  finding.fix = fmt::format(
+      "Handle {} yourself: set only a flag, all_reduce it in every step, and stop all ranks at the "
+      "same step.",
+      name);
+  finding.details["signal"] = name;
+  add_announcements(examination.job, finding);
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
+  if (auto finding = from_exceptions(examination)) {
+    return {*std::move(finding)};
+  }
   for (const Explanation& explanation : explanations(examination)) {
     const auto stop = explanation.cause == Cause::kSlow || explanation.cause == Cause::kNone
                           ? std::nullopt
@@ -235,7 +277,8 @@ that the handler sets in this step, another rank in the next step, so one rank l
 
 How ddpdoctor knows: the ranks diverge at a condition whose value comes, in your source, from a function that signal.signal() or
 add_signal_handler() registers, or from a threading.Event that such a function sets; or a rank waits for others inside its handler
-while they are not in their handlers. A time limit that each rank reads from its own clock is reported as divergent-branch.
+while they are not in their handlers; or a rank ended with an exception that a library raises for a signal (Lightning's
+SIGTERMException) and others then waited for it. A time limit that each rank reads from its own clock is reported as divergent-branch.
 
 Fix: agree on the flag with an all_reduce.
 

@@ -5,6 +5,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/deciding_callers.h"
 #include "collector/detectors/evidence/origins.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/diagnosis/diagnosis.h"
@@ -263,6 +264,9 @@ Diagnosis diagnose(const model::JobModel& job) {
   put_in_order(all, diagnosis.examination);
   tell_places_of_tracebacks(all, diagnosis.examination);
   tell_native_places(all, diagnosis.examination);
+  for (Judged& judged : all) {
+    detectors::add_deciding_callers(diagnosis.examination, judged.finding);
+  }
   diagnosis.verdict = verdict_of(diagnosis.examination, all);
   for (Judged& judged : all) {
     diagnosis.findings.push_back(std::move(judged.finding));

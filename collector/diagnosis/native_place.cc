@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/native_code.h"
 #include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
 
@@ -34,9 +35,11 @@ bool is_native(const model::Thread& thread) {
          });
 }
 
-/// The innermost function that says what the thread waits for; the innermost of all if none does.
-const model::Frame* telling_frame(const model::Thread& thread) {
+/// The innermost function that says what the thread waits for, before those of libraries one whose
+/// source line is known; the innermost of all if none does.
+const model::Frame* place_in_native(const model::Thread& thread) {
   const model::Frame* first = nullptr;
+  const model::Frame* telling = nullptr;
   for (const model::Frame& frame : thread.frames) {
     if (frame.function.empty()) {
       continue;
@@ -46,10 +49,13 @@ const model::Frame* telling_frame(const model::Thread& thread) {
     }
     first = first == nullptr ? &frame : first;
     if (!base::contains_any(frame.function, kWaits)) {
-      return &frame;
+      if (frame.line > 0 && frame.module.empty() && !model::is_libc_code(frame)) {
+        return &frame;
+      }
+      telling = telling == nullptr ? &frame : telling;
     }
   }
-  return first;
+  return telling == nullptr ? first : telling;
 }
 
 /// The innermost Python function that is not one of threading.
@@ -70,7 +76,7 @@ const model::Frame* place_of(const graph::Examination& examination, model::Rank 
   const graph::Standing* standing = examination.standing(rank);
   const bool native = standing != nullptr && standing->thread != nullptr &&
                       !standing->user.known() && is_native(*standing->thread);
-  return native ? telling_frame(*standing->thread) : nullptr;
+  return native ? place_in_native(*standing->thread) : nullptr;
 }
 
 }  // namespace
@@ -82,6 +88,12 @@ void tell_native_places(std::vector<Judged>& findings, const graph::Examination&
       continue;
     }
     const model::Rank rank = finding.culprits.front();
+    const graph::Standing* standing = examination.standing(rank);
+    if (standing != nullptr && standing->thread != nullptr && standing->user.known()) {
+      finding.locations.push_back(
+          detectors::location(standing->user, {rank}, fmt::format("rank {} is here", rank)));
+      continue;
+    }
     if (const model::Frame* python = python_frame_of(examination, rank)) {
       finding.locations.push_back(detectors::location(model::call_site(*python), {rank},
                                                       fmt::format("rank {} is here", rank)));

@@ -8,7 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "base/path_ends.h"
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/backward_waits.h"
 #include "collector/graph/blocked_call.h"
@@ -159,14 +158,6 @@ bool calls_ranks(Activity activity) {
   return activity == Activity::kCollective || activity == Activity::kPointToPoint ||
          activity == Activity::kDdpBackward || activity == Activity::kDdpForward ||
          activity == Activity::kDdpConstructor;
-}
-
-/// In the native call of destroy_process_group, which polls for the GPU and for the other ranks: a
-/// dump calls that active.
-bool ends_its_groups(const model::Process& process, const model::Thread& thread) {
-  return model::was_dumped(process) && !thread.frames.empty() &&
-         thread.frames.front().function == "destroy_process_group" &&
-         base::path_ends_with(thread.frames.front().file, "torch/distributed/distributed_c10d.py");
 }
 
 struct Context {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/path_ends.h"
 #include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
 
@@ -169,6 +170,12 @@ bool worked_since(const model::JobModel& job, const model::Process* before,
   return ran_since(*before, thread) &&
          (moved_bytes(*before, process) ||
           *process.cpu_seconds - *before->cpu_seconds >= kBusyShare * (now->time - then->time));
+}
+
+bool ends_its_groups(const model::Process& process, const model::Thread& thread) {
+  return model::was_dumped(process) && !thread.frames.empty() &&
+         thread.frames.front().function == "destroy_process_group" &&
+         base::path_ends_with(thread.frames.front().file, "torch/distributed/distributed_c10d.py");
 }
 
 }  // namespace ddpdoctor::graph

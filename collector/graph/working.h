@@ -61,4 +61,8 @@ pid_t holder_of_database(const model::JobModel& job, const model::Process& proce
 /// loop of few iterations, or any wait with a timeout. In a `while` loop it waits for an event.
 bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread);
 
+/// In the native call of destroy_process_group, which polls for the GPU and for the other ranks: a
+/// dump calls that active.
+bool ends_its_groups(const model::Process& process, const model::Thread& thread);
+
 }  // namespace ddpdoctor::graph

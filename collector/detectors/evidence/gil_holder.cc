@@ -249,6 +249,9 @@ const model::Thread* holder_by_elimination(const model::Process& process) {
   bool wanted = false;
   bool released = false;
   for (const model::Thread& thread : process.threads) {
+    if (thread.frames.empty() && thread.state == 'S') {
+      continue;  // listed as asleep, as the threads of pools are
+    }
     if (thread.gil || thread.frames.empty() || !is_native_frame(thread.frames.front())) {
       return nullptr;
     }

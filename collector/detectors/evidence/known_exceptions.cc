@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <csignal>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -174,16 +175,21 @@ bool went_on(const graph::Examination& examination, std::optional<model::Rank> r
          !in_handler(examination.job, standing->callers, {});
 }
 
-/// A rank waits for the others, or has failed.
-bool in_trouble(const graph::Examination& examination) {
+bool a_rank_waits(const graph::Examination& examination) {
   return std::any_of(examination.standings.begin(), examination.standings.end(),
-                     [&examination](const graph::Standing& standing) {
-                       const auto exit = standing.process == nullptr
-                                             ? std::nullopt
-                                             : exit_of(examination.job, *standing.process);
-                       return standing.waits_for_ranks() ||
-                              (exit && (exit->signal || exit->status.value_or(0) != 0));
-                     });
+                     [](const graph::Standing& one) { return one.waits_for_ranks(); });
+}
+
+/// A rank ended as a hang ends one: with an exception, or aborted by a watchdog. A kill from
+/// outside or a fault in native code has another cause.
+bool a_rank_gave_up(const graph::Examination& examination) {
+  return std::any_of(
+      examination.standings.begin(), examination.standings.end(),
+      [&examination](const graph::Standing& standing) {
+        const auto exit = standing.process == nullptr ? std::nullopt
+                                                      : exit_of(examination.job, *standing.process);
+        return exit && (exit->signal ? *exit->signal == SIGABRT : exit->status.value_or(0) != 0);
+      });
 }
 
 /// The rank ended because of a later exception of its own: it had recovered from this one.
@@ -333,11 +339,12 @@ std::vector<ToldFinding> told_by_text(const graph::Examination& examination,
   for (const Sighting& sighting : seen) {
     const bool ended =
         sighting.exception->transient && goes_on && !is_said(examination.job, "KeyboardInterrupt");
-    if (ended || (sighting.exception->warns && !in_trouble(examination))) {
+    const bool only_warned = sighting.exception->warns && !a_rank_waits(examination);
+    if (ended || (only_warned && !a_rank_gave_up(examination))) {
       continue;
     }
     const bool harmless = kind == kGpuFault ? survived(examination.job)
-                                            : outlived(examination, sighting.rank) ||
+                                            : only_warned || outlived(examination, sighting.rank) ||
                                                   (sighting.exception->of_another && goes_on) ||
                                                   got_over(raised, sighting);
     by_fix[sighting.exception->fix].push_back(suspect_of(sighting, harmless));

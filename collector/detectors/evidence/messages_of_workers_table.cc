@@ -92,6 +92,8 @@ constexpr KnownException kOfWorkers[] = {
                 "waited for an actor of Ray whose process has ended", Message::kLostByRay),
     lost_worker("The worker died unexpectedly while executing this task",
                 "waited for a task of Ray whose worker has ended", Message::kLostByRay),
+    lost_worker("A worker died or was killed while executing a task by an unexpected system error",
+                "waited for a task of Ray whose worker has ended", Message::kLostByRay),
     lost_worker("ray.exceptions.NodeDiedError", "waited for a task of Ray whose node has failed",
                 Message::kLostByRay),
     lost_worker("ray.exceptions.LocalRayletDiedError", "lost Ray's service on its node (raylet)"),

@@ -65,4 +65,28 @@ std::optional<Remote> lost_actor(const model::JobModel& job) {
   return std::nullopt;
 }
 
+std::optional<model::Rank> rank_of_actor(const model::JobModel& job, const Remote& actor) {
+  constexpr std::string_view kRank = "[rank=";
+  const std::string label = "pid=" + std::to_string(actor.pid);
+  for (const model::Log& log : job.logs) {
+    for (const std::string_view line : base::split(log.text, '\n')) {
+      const std::size_t at = line.find(kRank);
+      const std::size_t writer = line.substr(0, at).find(label);
+      const bool own = at != line.npos && writer != line.npos &&
+                       line.find_first_not_of("0123456789", writer + 4) == writer + label.size() &&
+                       (actor.host.empty() || line.find("ip=") == line.npos ||
+                        line.find("ip=" + actor.host) != line.npos);
+      model::Rank rank = -1;
+      if (own) {
+        const std::string_view number = line.substr(at + kRank.size());
+        std::from_chars(number.data(), number.data() + number.size(), rank);
+      }
+      if (rank >= 0) {
+        return rank;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace ddpdoctor::detectors

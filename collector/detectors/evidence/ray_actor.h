@@ -13,4 +13,8 @@ namespace ddpdoctor::detectors {
 /// The first one that the logs name with its pid.
 std::optional<Remote> lost_actor(const model::JobModel& job);
 
+/// The rank that a worker of Ray wrote in its own lines: "(RayTrainWorker pid=5137, ip=10.1.1.5) …
+/// [rank=1, world_size=2]".
+std::optional<model::Rank> rank_of_actor(const model::JobModel& job, const Remote& actor);
+
 }  // namespace ddpdoctor::detectors

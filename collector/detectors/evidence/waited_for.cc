@@ -210,8 +210,8 @@ std::optional<WaitedFor> waited_for(const model::JobModel& job, const graph::Sta
     case Activity::kExit:
       return WaitedFor{.doing = "ending its program",
                        .advice = fmt::format(
-                           "Find out what led rank {} to the end of its program: an exception "
-                           "(a finally block hides it), or fewer iterations than the others have.",
+                           "Look for an exception of rank {} (a finally block hides it), or for "
+                           "fewer iterations than the others have: one of these led it to the end.",
                            standing.rank)};
     default:
       return std::nullopt;

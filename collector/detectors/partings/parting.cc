@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/ras_counts.h"
 #include "collector/detectors/partings/group_members.h"
 #include "collector/detectors/partings/habits.h"
+#include "collector/detectors/partings/lone_waits.h"
 #include "collector/detectors/partings/mpi_partings.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/standing_camps.h"
@@ -362,6 +363,9 @@ std::vector<Parting> partings(const Examination& examination) {
     parting->group = view.group.id;
     parting->unobserved = members(examination, view).common(unseen);
     all.push_back(std::move(*parting));
+  }
+  if (auto alone = all.empty() ? lone_waits(examination) : std::nullopt) {
+    return {*std::move(alone)};
   }
   const auto queued = std::stable_partition(
       all.begin(), all.end(), [&](const auto& one) { return !is_only_queued(examination, one); });

@@ -84,6 +84,10 @@ void share_ranks(std::vector<model::Process>& processes) {
 }
 
 void give_rank(std::vector<model::Process>& processes, model::Rank rank) {
+  if (processes.size() == 1 && processes.front().role == model::Role::kOther &&
+      processes.front().command.empty()) {  // native frames that no job is known by
+    processes.front().role = model::Role::kRank;
+  }
   for (model::Process* process : only_rank(processes)) {
     process->rank = rank;
   }

@@ -17,6 +17,7 @@
 #include "collector/imports/stack_dumps/listed_processes.h"
 #include "collector/imports/stack_dumps/numbered_ranks.h"
 #include "collector/imports/stack_dumps/process_titles.h"
+#include "collector/imports/stack_dumps/ranks_of_pids.h"
 #include "collector/model/accelerators.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
@@ -356,6 +357,7 @@ bool settle_dumps(model::JobModel& job) {
   drop_told_places(job);
   name_by_titles(job);
   set_clients_apart(job);
+  take_ranks_of_logs(job);
   number_ranks(job);
   forget_rows(job);
   for (model::Observation& observation : job.observations) {

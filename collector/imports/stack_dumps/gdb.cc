@@ -85,7 +85,8 @@ class Session {
     }
   }
 
-  /// The table shows where a thread with Python frames alone sleeps.
+  /// The table shows where a thread with Python frames alone sleeps, and that a thread without any
+  /// frames does.
   void add_waits() {
     for (model::Thread& thread : dump_.process.threads) {
       const auto row = waits_.find(thread.tid);
@@ -95,6 +96,8 @@ class Session {
           (thread.frames.front().language == model::Language::kPython ||
            model::is_call_of_buffered_file(thread.frames.front().function))) {
         thread.frames.insert(thread.frames.begin(), std::move(frame));
+      } else if (thread.frames.empty() && model::sleeps_in_libc(frame)) {
+        thread.state = 'S';
       }
     }
   }

@@ -16,6 +16,9 @@ namespace ddpdoctor::imports {
 /// rank is given.
 void give_ranks_of_pids(const std::vector<std::string_view>& lines, std::vector<StackDump>& dumps);
 
+/// The same for the dumps of all files and the lines of all logs.
+void take_ranks_of_logs(model::JobModel& job);
+
 /// The rank that every line with this pid and a rank has; nullopt if there is none, or several.
 std::optional<model::Rank> rank_of_pid(const std::vector<std::string_view>& lines,
                                        std::int64_t pid);

@@ -87,6 +87,19 @@ TEST(RankRaisedInALog, TorchsWarningOfABarrierIsNoFindingOfItsOwn) {
           .empty());
 }
 
+TEST(RankRaisedInALog, AWarningOfAHangDoesNotExplainAKill) {
+  const std::string warning =
+      "[rank1]:[W210 07:30:12.0 ProcessGroupNCCL.cpp:4115] [PG ID 0 PG GUID 0 Rank 1]  using GPU 1 "
+      "to perform barrier as devices used by this process are currently unknown.\n";
+  const auto told = [&warning](JobBuilder builder) {
+    return asked("wrong-device", builder.log({}, warning).ended().build());
+  };
+  EXPECT_TRUE(told(job().ranks(2).killed(1, 9)).empty());
+  const Findings raised = told(job().ranks(2).exited(1, 1));
+  ASSERT_EQ(raised.size(), 1U);
+  EXPECT_EQ(raised[0].confidence, Confidence::kPossible);
+}
+
 TEST(RankRaisedInALog, ASystemErrorOfNcclBelowATimeoutIsItsEffect) {
   const std::string timeout =
       "[E ProcessGroupNCCL.cpp:587] [Rank 3] Watchdog caught collective operation timeout: "

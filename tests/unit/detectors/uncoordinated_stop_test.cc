@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "collector/detectors/evidence/signal_exceptions.h"
 #include "tests/unit/detectors/collective_stories.h"
 
 namespace ddpdoctor::detectors {
@@ -148,6 +149,44 @@ TEST(UncoordinatedStop, IsOnlyPossibleWhenARankIsUnobserved) {
 TEST(UncoordinatedStop, DoesNotDependOnTheOrderOfRanks) {
   EXPECT_EQ(essence(asked("uncoordinated-stop", told(kHandler + kLoop).build())),
             essence(asked("uncoordinated-stop", reversed(told(kHandler + kLoop).build()))));
+}
+
+constexpr const char* kRaisedForASignal = R"(Traceback (most recent call last):
+  File "/srv/train.py", line 9, in main
+    trainer.fit(model)
+  File "/opt/site-packages/lightning/pytorch/loops/training_epoch_loop.py", line 403, in on_advance_end
+    raise SIGTERMException
+lightning.pytorch.utilities.exceptions.SIGTERMException
+)";
+
+TEST(UncoordinatedStop, NamesTheRankThatALibraryEndedForASignal) {
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, kLoop);
+  builder.stack({0, 1}, in("all_reduce", at("main", "all_reduce")));
+  builder.exited(2, 1).log(2, kRaisedForASignal);
+  const model::JobModel stopped = builder.build();
+  const Findings findings = asked("uncoordinated-stop", stopped);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+  EXPECT_NE(findings[0].summary.find("stopped for SIGTERM"), std::string::npos);
+  EXPECT_TRUE(asked("rank-raised", stopped).empty());
+}
+
+TEST(UncoordinatedStop, IsNoneIfNobodyWaitsForTheRank) {
+  JobBuilder builder = job();
+  builder.ranks(1).exited(0, 1).log(0, kRaisedForASignal).ended();
+  EXPECT_TRUE(asked("uncoordinated-stop", builder.build()).empty());
+  EXPECT_EQ(asked("rank-raised", builder.build()).size(), 1U);
+}
+
+TEST(SignalOfException, IsReadFromItsClass) {
+  EXPECT_EQ(signal_of_exception("lightning.pytorch.utilities.exceptions.SIGTERMException"),
+            "SIGTERM");
+  EXPECT_EQ(signal_of_exception("SIGUSR1: told to stop"), "SIGUSR1");
+  EXPECT_EQ(signal_of_exception("jobs.SIGINTError: now"), "SIGINT");
+  EXPECT_EQ(signal_of_exception("SIGMOIDError: x"), "");
+  EXPECT_EQ(signal_of_exception("RuntimeError: SIGTERM"), "");
 }
 
 }  // namespace

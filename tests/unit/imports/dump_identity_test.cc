@@ -173,5 +173,42 @@ TEST(RankOfPid, ANativeStackOfARankWithoutAPidIsOfThatRanksProcess) {
   EXPECT_EQ(threads[0].frames.back().language, model::Language::kPython);
 }
 
+TEST(DumpIdentity, ALogTellsTheRanksOfDumpsInOtherFiles) {
+  const std::string log =
+      "(RayTrainWorker pid=5172, ip=10.1.0.2) Setting up process group for: env:// [rank=1, "
+      "world_size=2]\n"
+      "(RayTrainWorker pid=5137, ip=10.1.0.2) Setting up process group for: env:// [rank=0, "
+      "world_size=2]\n(RayTrainWorker pid=5137, ip=10.1.0.2) loss 0.5\n";
+  const model::JobModel job =
+      read({{"job.log", log}, {"a.txt", at(3, 5137)}, {"b.txt", at(4, 5172)}});
+  const auto rank_of = [&job](pid_t pid) {
+    const model::Process* process = model::process(job, pid);
+    return process == nullptr ? std::nullopt : process->rank;
+  };
+  EXPECT_EQ(rank_of(5137), 0);
+  EXPECT_EQ(rank_of(5172), 1);
+}
+
+TEST(DumpIdentity, NativeFramesInAFileNamedForARankAreOfThatRank) {
+  const std::string native =
+      "(gdb) info threads\n"
+      "  Id   Target Id                            Frame\n"
+      "* 1    Thread 0x7f01 (LWP 71) \"python\"      0x00007f01 in sched_yield () from "
+      "/lib/libc.so.6\n"
+      "  2    Thread 0x7f02 (LWP 75) \"python\"      0x00007f04 in poll () from /lib/libc.so.6\n"
+      "(gdb) thread 1\n[Switching to thread 1 (Thread 0x7f01 (LWP 71))]\n"
+      "#0  0x00007f01 in sched_yield () from /lib/libc.so.6\n(gdb) bt\n"
+      "#0  0x00007f01 in sched_yield () from /lib/libc.so.6\n"
+      "#1  0x00007f02 in horovod::torch::WaitAndClear (handle=37) at mpi_ops.cc:992\n"
+      "#2  0x0000004f in _PyEval_EvalFrameDefault ()\n";
+  const model::JobModel job = read({{"gdb_rank1.txt", native}});
+  const model::Process& process = job.observations.back().processes.front();
+  EXPECT_EQ(process.role, model::Role::kRank);
+  EXPECT_EQ(process.rank, 1);
+  ASSERT_EQ(process.threads.size(), 2U);
+  EXPECT_TRUE(process.threads[1].frames.empty());
+  EXPECT_EQ(process.threads[1].state, 'S');  // the table says that it sleeps
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
