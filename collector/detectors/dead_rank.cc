@@ -2,7 +2,6 @@
 // dead-rank: a rank was killed (out of memory, a crash in native code, kill -9) without notice to
 // the others: they wait for it in a collective or in the store.
 #include <algorithm>
-#include <csignal>
 #include <map>
 
 #include <fmt/format.h>
@@ -11,12 +10,11 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/advice_on_end.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/deaths.h"
 #include "collector/detectors/evidence/ended_outside.h"
 #include "collector/detectors/evidence/first_to_fail.h"
-#include "collector/detectors/evidence/gloo_words.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/launcher_signal.h"
-#include "collector/detectors/evidence/message_sizes.h"
 #include "collector/detectors/evidence/nameless_dead.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/ras_silence.h"
@@ -26,115 +24,13 @@
 #include "collector/detectors/evidence/told_kills.h"
 #include "collector/detectors/evidence/vanished.h"
 #include "collector/detectors/evidence/wording.h"
-#include "collector/detectors/partings/disagreed.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::dead_rank {
 namespace {
 
-using enum graph::Activity;
-
 constexpr std::string_view kKind = "dead-rank";
-constexpr int kTerminated =
-    15;  // SIGTERM: what launchers send to the other ranks after one has died
 constexpr std::size_t kLongestLine = 200;
-
-std::optional<model::Exit> exit_fact(const model::JobModel& job, model::Rank rank) {
-  for (const model::Fact* fact : model::facts(job, "exit")) {
-    if (fact->rank != rank || fact->text("role").value_or("rank") != "rank") {
-      continue;
-    }
-    return exit_told_by(*fact);
-  }
-  return std::nullopt;
-}
-
-/// A rank exited with its own status: the launcher then ends the others.
-bool a_rank_failed(const model::JobModel& job) {
-  const auto all = processes(job);
-  return std::any_of(all.begin(), all.end(), [&job](const model::Process* process) {
-    const auto exit = process->rank ? exit_of(job, *process) : std::nullopt;
-    return exit && !exit->signal && exit->status.value_or(0) != 0;
-  });
-}
-
-/// Its last call failed because others had exited already: it failed because of them.
-bool fell_after(const graph::Examination& examination, model::Rank rank) {
-  const auto forsaken = forsaken_calls(examination);
-  return std::any_of(forsaken.begin(), forsaken.end(), [&](const Forsaken& one) {
-    return one.ranks.contains(rank) &&
-           std::all_of(one.missing.begin(), one.missing.end(), [&](model::Rank missing) {
-             const graph::Standing* standing = examination.standing(missing);
-             return standing != nullptr &&
-                    (standing->activity == kDead || standing->activity == kExited);
-           });
-  });
-}
-
-/// gloo ends a process whose call is matched with one of another size: it aborted in the call in
-/// which the ranks disagree.
-bool fell_by_disagreement(const graph::Examination& examination, const Death& death) {
-  if (!death.exit || death.exit->signal != SIGABRT) {
-    return false;
-  }
-  const std::vector<GlooSizes> said = gloo_sizes(examination.job);
-  if (std::any_of(said.begin(), said.end(), [&death](const GlooSizes& sizes) {
-        return sizes.rank.value_or(death.rank) == death.rank;
-      })) {
-    return true;
-  }
-  return fails_by_disagreement(examination, death.rank) ||
-         overlong_message(examination, death.rank).has_value();
-}
-
-std::vector<Death> deaths(const graph::Examination& examination) {
-  std::vector<Death> out = absent_and_dead(examination);
-  std::erase_if(out, [](const Death& death) { return death.exit && death.exit->status == 0; });
-  for (const graph::Standing& standing : examination.standings) {
-    if (standing.activity != kDead && standing.activity != kAbsent) {
-      continue;
-    }
-    Death death{.rank = standing.rank,
-                .exit = exit_fact(examination.job, standing.rank),
-                .process = standing.process};
-    if (standing.process != nullptr && standing.process->exit) {
-      death.exit = standing.process->exit;
-    }
-    const bool told = std::any_of(
-        out.begin(), out.end(), [&death](const Death& other) { return other.rank == death.rank; });
-    if (!told && (standing.activity == kDead || (death.exit && death.exit->signal))) {
-      out.push_back(death);
-    }
-  }
-  const bool by_disagreement = std::any_of(out.begin(), out.end(), [&](const Death& death) {
-    return fell_by_disagreement(examination, death);
-  });
-  std::erase_if(out, [&](const Death& death) {
-    const bool cleaned_up =
-        death.process != nullptr && was_cleaned_up(examination.job, *death.process);
-    return cleaned_up || fell_after(examination, death.rank) ||
-           fell_by_disagreement(examination, death);
-  });
-  // The first to fail was not asked to exit.
-  const bool by_itself =
-      by_disagreement || a_rank_failed(examination.job) || !forsaken_calls(examination).empty() ||
-      std::any_of(out.begin(), out.end(), [](const Death& death) {
-        return death.exit && death.exit->signal && *death.exit->signal != kTerminated;
-      });
-  if (by_itself) {
-    std::erase_if(
-        out, [](const Death& death) { return death.exit && death.exit->signal == kTerminated; });
-  }
-  // After the end of a job, ranks without an observed exit ended with their launcher.
-  const auto seen = processes(examination.job);
-  const bool over = std::none_of(seen.begin(), seen.end(), [](const model::Process* process) {
-    return process->rank && alive(*process);
-  });
-  if (over) {  // no rank is left that waits, so they may also have ended successfully
-    std::erase_if(out, [](const Death& death) { return !death.exit; });
-  }
-  return out;
-}
 
 std::map<model::CallSite, model::RankSet> places_of(const graph::Examination& examination,
                                                     const model::RankSet& without) {

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/gpu_processes.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/recorded_place.h"
@@ -250,6 +251,9 @@ Findings detect(const graph::Examination& examination) {
   for (ToldFinding& text : texts) {
     findings.push_back(summarized(std::move(text)));
   }
+  if (auto full = findings.empty() ? ranks_on_full_gpu(examination, kKind, kFix) : std::nullopt) {
+    findings.push_back(*std::move(full));
+  }
   return findings;
 }
 
@@ -266,7 +270,7 @@ that hangs.
 Why: without set_device a rank's first CUDA call, and collectives without tensors, go to GPU 0.
 
 How ddpdoctor knows: from the CUDA contexts of the ranks, from torch's warning, or from NCCL's "Duplicate GPU detected", which names
-both ranks. If several GPUs are shared, more processes than GPUs were started. Under ddpdoctor run: a rank initialised CUDA only
+both ranks. "Process 101553 has 1.19 GiB memory in use" in torch's message names ranks whose pids NCCL's lines tell. If several GPUs are shared, more processes than GPUs were started. Under ddpdoctor run: a rank initialised CUDA only
 on the GPU of another rank, while the GPU of its own local rank exists and is unused.
 
 Fix:

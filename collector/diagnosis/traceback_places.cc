@@ -78,8 +78,11 @@ void tell_places_of_tracebacks(std::vector<Judged>& findings,
   const bool lacking = std::any_of(findings.begin(), findings.end(), [](const Judged& judged) {
     return judged.finding.locations.empty();
   });
-  const auto all = lacking ? of_users(detectors::tracebacks(examination.job))
-                           : std::vector<detectors::Traceback>{};
+  auto all = lacking ? of_users(detectors::tracebacks(examination.job))
+                     : std::vector<detectors::Traceback>{};
+  if (lacking && all.empty()) {
+    all = detectors::tracebacks_of_launchers(examination.job);
+  }
   for (Judged& judged : findings) {
     if (judged.finding.locations.empty() &&
         judged.detector->specificity != detectors::kSaysNothing) {

@@ -41,22 +41,21 @@ bool same_frames(const sources::RecordedCall& a, const sources::RecordedCall& b)
                     });
 }
 
-Fact frames_fact(Rank rank, const std::string& group, const sources::RecordedCall& call) {
-  std::vector<std::string> frames;
-  for (const sources::RecordedFrame& site : call.stack) {
+}  // namespace
+
+Fact frames_fact(Rank rank, const std::string& group, std::int64_t sequence,
+                 const std::vector<CallSite>& frames) {
+  std::vector<std::string> texts;
+  for (const CallSite& site : frames) {
     if (is_user_file(site.file) || is_framework_file(site.file)) {
-      frames.push_back(fmt::format("{} {} {}", site.line, site.function, site.file));
+      texts.push_back(fmt::format("{} {} {}", site.line, site.function, site.file));
     }
   }
   return {.rank = rank,
           .pid = std::nullopt,
           .kind = std::string(kCallFrames),
-          .fields = {{"group", group},
-                     {"sequence", std::int64_t{call.sequence}},
-                     {"frames", std::move(frames)}}};
+          .fields = {{"group", group}, {"sequence", sequence}, {"frames", std::move(texts)}}};
 }
-
-}  // namespace
 
 std::vector<Fact> newest_frames(const sources::Recording& recording, GroupId group_id) {
   constexpr std::size_t kNewest = 3;  // of them, one is common to ranks that diverged after it
@@ -70,7 +69,12 @@ std::vector<Fact> newest_frames(const sources::Recording& recording, GroupId gro
     }
     of_group.push_back(&*call);
     if (by_framework(*call)) {
-      out.push_back(frames_fact(*recording.rank, group_id(recording, call->group), *call));
+      std::vector<CallSite> frames;
+      for (const sources::RecordedFrame& site : call->stack) {
+        frames.push_back({.file = site.file, .line = site.line, .function = site.function});
+      }
+      out.push_back(frames_fact(*recording.rank, group_id(recording, call->group),
+                                std::int64_t{call->sequence}, frames));
     }
   }
   return out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames of the newest recorded calls, with those of frameworks: CollectiveCall::callers has
-// the user's only. Stored as facts of kind "call-frames", so recordings carry them.
+// The frames of the newest recorded calls, and of calls that a log tells with a traceback, with
+// those of frameworks: CollectiveCall::callers has the user's only. Stored as facts of kind
+// "call-frames", so recordings carry them.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,10 @@ using GroupId = std::string (*)(const sources::Recording& recording, std::size_t
 /// framework made them: rank, group, sequence, frames ("line function file", innermost first). The
 /// recording must be of a rank.
 std::vector<Fact> newest_frames(const sources::Recording& recording, GroupId group_id);
+
+/// Such a fact of one call; `frames` are innermost first, and those of other files are left out.
+Fact frames_fact(Rank rank, const std::string& group, std::int64_t sequence,
+                 const std::vector<CallSite>& frames);
 
 /// The frames of the user and of frameworks, innermost first; empty if they are not known.
 std::vector<CallSite> frames_of_call(const JobModel& job, Rank rank, const std::string& group,

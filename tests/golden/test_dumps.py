@@ -30,4 +30,6 @@ def test_the_dump_is_understood(folder, tmp_path):
     told = {"kind": finding["kind"], "culprits": finding["culprits"], "file": Path(place.get("file") or "").name, "line": place.get("line"),
             "function": place.get("function")}
     assert finding["confidence"] == wanted.pop("confidence", "possible")
+    shown = [[Path(one.get("file") or "").name, one.get("line")] for one in finding.get("locations") or []]
+    assert [one for one in wanted.pop("also", []) if one not in shown] == []
     assert {key: told[key] for key in wanted} == wanted

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_ends.h"
 #include "base/text.h"
 #include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/own_wait.h"
@@ -163,13 +164,36 @@ Holdup destructor_at_exit(const model::Process& process, const model::Thread& ma
   return held;
 }
 
+const model::Frame* outermost_python(const model::Thread& thread) {
+  const auto found = std::find_if(
+      thread.frames.rbegin(), thread.frames.rend(),
+      [](const model::Frame& frame) { return frame.language == model::Language::kPython; });
+  return found == thread.frames.rend() ? nullptr : &*found;
+}
+
 /// The interpreter called a destructor with no Python code around it: it clears its modules.
 const model::Frame* last_destructor(const model::Thread& main) {
-  const auto outermost = std::find_if(
-      main.frames.rbegin(), main.frames.rend(),
-      [](const model::Frame& frame) { return frame.language == model::Language::kPython; });
-  return outermost != main.frames.rend() && outermost->function.ends_with("__del__") ? &*outermost
-                                                                                     : nullptr;
+  const model::Frame* outermost = outermost_python(main);
+  return outermost != nullptr && outermost->function.ends_with("__del__") ? outermost : nullptr;
+}
+
+/// No program is around its Python code, although the stacks of the dump are whole: another thread
+/// is shown up to its start. The interpreter called it at exit.
+const model::Frame* exit_function(const model::Process& process, const model::Thread& main) {
+  const model::Frame* outermost = outermost_python(main);
+  const bool whole = std::any_of(
+      process.threads.begin(), process.threads.end(), [&main](const model::Thread& thread) {
+        const model::Frame* start = outermost_python(thread);
+        return &thread != &main && start != nullptr && start->function == "_bootstrap" &&
+               start->file.ends_with("threading.py");
+      });
+  const bool program = outermost == nullptr || outermost->function == "<module>" ||
+                       outermost->file.starts_with('<') ||
+                       base::path_contains(outermost->file, base::kMultiprocessing);
+  return whole && !program && model::was_dumped(process) && main.name == "MainThread" &&
+                 main.state != 'R'
+             ? outermost
+             : nullptr;
 }
 
 bool destroys_group(const model::Thread& main) {
@@ -288,6 +312,13 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
                                       base::file_name(destructor->file), destructor->line,
                                       inner->function, base::file_name(inner->file), inner->line),
                   .fix = kEndInTime};
+  }
+  if (const model::Frame* function = exit_function(process, main)) {
+    return Holdup{.process = &process,
+                  .thread = &main,
+                  .what = fmt::format("{} ({}:{}), which Python called at exit", function->function,
+                                      base::file_name(function->file), function->line),
+                  .fix = kLimitWait};
   }
   if (frees_modules(main) && own_user_frame(main) != nullptr) {
     return Holdup{.process = &process,

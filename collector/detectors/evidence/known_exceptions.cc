@@ -71,7 +71,7 @@ bool matches(const KnownException& known, std::string_view line) {
 
 std::optional<model::CallSite> any_place(std::string_view line) {
   auto site = traceback_place(line);
-  site = site ? site : boxed_place(line);
+  site = site ? site : boxed_place({}, line);
   return site ? site : pytest_place(line);
 }
 

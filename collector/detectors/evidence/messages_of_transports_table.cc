@@ -89,6 +89,12 @@ constexpr KnownException kOfTransports[] = {
     no_verbs("Call to ibv_reg_mr failed"),
     no_verbs("Call to ibv_reg_mr_iova2 failed"),
     {.kind = "fabric-fault",
+     .pattern = "NCCL WARN Net : Call to recv from ",
+     .also = "failed : Connection timed out",
+     .meaning = "lost its connection to a different rank: that node did not answer any more",
+     .fix = "Check that node and the network between both (`dmesg`, `ip -s link`); TCP gave up "
+            "after its retransmissions."},
+    {.kind = "fabric-fault",
      .pattern = "Failed to bind NVLink SHARP (NVLS) Multicast memory",
      .meaning = "could not set up NVLink SHARP (NVLS)",
      .fix = "Set NCCL_NVLS_ENABLE=0, and restart the fabric manager on that node (`systemctl "

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -63,6 +64,22 @@ ToldTimeouts told_timeouts(const model::JobModel& job) {
     }
   }
   return out;
+}
+
+bool may_have_timed_out(const model::JobModel& job, model::Rank rank) {
+  bool other_did = false;
+  for (const model::Log& log : job.logs) {
+    for (const std::string_view line : base::split(log.text, '\n')) {
+      const model::LogLine told = model::read_log_line(line);
+      const auto whose = told.rank ? told.rank : log.rank;
+      if (whose == rank) {
+        return false;
+      }
+      other_did = other_did || (whose && told.text.find("Watchdog caught collective operation "
+                                                        "timeout") != std::string_view::npos);
+    }
+  }
+  return other_did;
 }
 
 Findings ended_by_watchdogs(const graph::Examination& examination) {

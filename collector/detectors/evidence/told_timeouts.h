@@ -18,6 +18,10 @@ struct ToldTimeouts {
 };
 ToldTimeouts told_timeouts(const model::JobModel& job);
 
+/// The logs have no line of this rank, and the watchdog of another one ended a wait there: if this
+/// one aborted, its own watchdog may have ended it.
+bool may_have_timed_out(const model::JobModel& job, model::Rank rank);
+
 /// What is known if nothing else is: who waited, and whose watchdog was stuck.
 Findings ended_by_watchdogs(const graph::Examination& examination);
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "collector/model/questions.h"
 #include "collector/program/libraries/libraries.h"
@@ -148,7 +150,9 @@ std::optional<model::CallSite> traceback_place(std::string_view line) {
   return site;
 }
 
-std::optional<model::CallSite> boxed_place(std::string_view line) {
+namespace {
+
+std::optional<model::CallSite> whole_boxed_place(std::string_view line) {
   std::string_view rest;
   auto site = file_and_line(base::trim(line), rest);
   if (!site || !rest.starts_with(" in ")) {
@@ -156,6 +160,21 @@ std::optional<model::CallSite> boxed_place(std::string_view line) {
   }
   site->function = base::trim(rest.substr(4));
   return site;
+}
+
+}  // namespace
+
+std::optional<model::CallSite> boxed_place(std::string_view cut, std::string_view line) {
+  cut = base::trim(cut);
+  line = base::trim(line);
+  for (const std::string_view between : {"", " "}) {  // cut in a word, or between two
+    auto site =
+        cut.empty() ? std::nullopt : whole_boxed_place(fmt::format("{}{}{}", cut, between, line));
+    if (site) {
+      return site;
+    }
+  }
+  return whole_boxed_place(line);
 }
 
 std::optional<model::CallSite> pytest_place(std::string_view line) {

@@ -40,7 +40,8 @@ EndLike end_like(std::string_view line);
 std::optional<model::CallSite> traceback_place(std::string_view line);
 
 /// "/srv/train.py:57 in main" of a rich traceback.
-std::optional<model::CallSite> boxed_place(std::string_view line);
+/// `cut`: the line before it, if the width of the box cut one in two; may be empty.
+std::optional<model::CallSite> boxed_place(std::string_view cut, std::string_view line);
 
 /// pytest's "train.py:57: in main", "train.py:57: ValueError" and "train.py:57:". A warning has
 /// text after its name and does not count.

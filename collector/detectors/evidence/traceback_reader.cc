@@ -107,6 +107,7 @@ class Reader {
 
   const LogStream& stream_;
   std::vector<Open> open_;
+  std::string_view cut_;  // the first part of a line that a box cut in two
   std::vector<Traceback> out_;
   bool chained_ = false;
   bool translated_ = false;   // chained by "raise … from …"
@@ -328,7 +329,10 @@ void Reader::read_line(std::size_t i, std::string_view line) {
   }
   const bool boxed = std::any_of(open_.begin(), open_.end(), [](auto& one) { return one.boxed; });
   auto frame = traceback_place(line);
-  frame = !frame && boxed ? boxed_place(line) : frame;
+  if (!frame && boxed) {
+    frame = boxed_place(cut_, line);
+    cut_ = !frame && line.starts_with('/') ? line : std::string_view();
+  }
   if (frame) {
     add_frame(i, std::move(*frame), line);
     return;

@@ -220,6 +220,20 @@ std::vector<Traceback> tracebacks(const model::JobModel& job) {
   return out;
 }
 
+std::vector<Traceback> tracebacks_of_launchers(const model::JobModel& job) {
+  constexpr std::array<std::string_view, 3> kOfRanks = {"ChildFailedError", "SignalException",
+                                                        "CalledProcessError"};
+  std::vector<Traceback> out;
+  for (const LogStream& stream : log_streams(job)) {
+    for (Traceback& one : read_tracebacks(stream)) {
+      if (one.of_launcher && !base::contains_any(one.exception, kOfRanks)) {
+        out.push_back(std::move(one));
+      }
+    }
+  }
+  return out;
+}
+
 bool starts_without_guard(const Traceback& traceback) {
   return traceback.raiser.function == "_check_not_importing_main" &&
          traceback.raiser.file.ends_with("multiprocessing/spawn.py");

@@ -85,6 +85,9 @@ bool is_consequence(const Traceback& traceback);
 /// Those of ranks and other processes of the job, not of its launcher.
 std::vector<Traceback> tracebacks(const model::JobModel& job);
 
+/// Those of launchers that failed themselves: not because of one of their ranks or of a signal.
+std::vector<Traceback> tracebacks_of_launchers(const model::JobModel& job);
+
 /// True if `a` was certainly written before `b`: by their times, or by their lines in one log.
 bool earlier(const Traceback& a, const Traceback& b);
 

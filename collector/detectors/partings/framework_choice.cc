@@ -249,8 +249,8 @@ bool read_framework_choice(const Examination& examination, Explanation& explanat
   if (examination.job.framework_sources.empty() || parting.shifted) {
     return false;
   }
-  const Path odd = whole_path(parting.odd);
-  const Path rest = whole_path(parting.rest);
+  const Path odd = whole_path(examination.job, parting.odd);
+  const Path rest = whole_path(examination.job, parting.rest);
   const auto fork = fork_of(odd, rest);
   const model::JobModel& job = with_frameworks(examination);
   if (!fork || !model::is_framework_file(fork->ours.file) ||

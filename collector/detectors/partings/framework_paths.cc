@@ -6,6 +6,7 @@
 
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
+#include "collector/model/call_frames.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 
@@ -43,10 +44,12 @@ const model::JobModel& with_frameworks(const Examination& examination) {
       .job;
 }
 
-Path whole_path(const Side& side) {
+Path whole_path(const model::JobModel& job, const Side& side) {
   Path out;
   if (side.standing == nullptr || side.standing->thread == nullptr) {
-    return out;
+    return side.call == nullptr
+               ? out
+               : model::frames_of_call(job, side.call->rank, side.call->group, side.call->sequence);
   }
   for (const model::Frame& frame : side.standing->thread->frames) {
     if (frame.language == model::Language::kPython &&
@@ -59,7 +62,7 @@ Path whole_path(const Side& side) {
 
 std::optional<bool> is_in_another_loop(const Examination& examination, const Side& in,
                                        const Side& out) {
-  const auto fork = fork_of(whole_path(in), whole_path(out));
+  const auto fork = fork_of(whole_path(examination.job, in), whole_path(examination.job, out));
   if (!fork) {
     return std::nullopt;
   }
@@ -83,7 +86,7 @@ std::optional<bool> is_in_another_loop(const Examination& examination, const Sid
 }
 
 bool is_behind_loop_of_framework(const Examination& examination, const Side& in, const Side& out) {
-  const auto fork = fork_of(whole_path(in), whole_path(out));
+  const auto fork = fork_of(whole_path(examination.job, in), whole_path(examination.job, out));
   return fork && model::is_framework_file(fork->ours.file) && fork->theirs.line > fork->ours.line &&
          is_in_another_loop(examination, in, out) == true;
 }

@@ -12,8 +12,8 @@ namespace ddpdoctor::detectors {
 /// the other; nothing else of the job.
 const model::JobModel& with_frameworks(const graph::Examination& examination);
 
-/// The frames of the user and of frameworks, innermost first.
-Path whole_path(const Side& side);
+/// The frames of the user and of frameworks, innermost first: those of its stack, or of its call.
+Path whole_path(const model::JobModel& job, const Side& side);
 
 /// Whether `in` is in a loop, of a framework or of the user's, that `out` is not in any more;
 /// nullopt if the sources do not show it.

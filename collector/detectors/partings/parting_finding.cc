@@ -214,7 +214,8 @@ void add_fork(const Examination& examination, const Explanation& explanation, Fi
   const Parting& parting = explanation.parting;
   auto fork = explanation.fork;
   if (!fork || graph::same_line(fork->ours, fork->theirs)) {
-    fork = fork_of(whole_path(parting.odd), whole_path(parting.rest));
+    fork = fork_of(whole_path(examination.job, parting.odd),
+                   whole_path(examination.job, parting.rest));
   }
   if (!fork || !lines_of(examination.job, fork->ours.file).empty() ||
       graph::same_line(fork->ours, fork->theirs)) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "collector/imports/logs/c10d_reading.h"
+#include "collector/model/call_frames.h"
 #include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::imports {
@@ -258,6 +259,10 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
     // call.
     call.sequence = number;
     call.group = "0";
+    if (const auto path = reading.paths.find(rank); path != reading.paths.end()) {
+      std::reverse(path->second.begin(), path->second.end());
+      job.facts.push_back(model::frames_fact(rank, call.group, number, path->second));
+    }
     job.collectives.push_back(std::move(call));
   }
   if (!reading.mismatch_numbered) {

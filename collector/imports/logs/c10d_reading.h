@@ -52,6 +52,8 @@ struct Reading {
   // The innermost line outside torch of the traceback in which a rank reported its mismatch: for
   // ranks that are at one line of the user, but not of a framework.
   std::map<Rank, model::CallSite> within;
+  std::map<Rank, std::vector<model::CallSite>>
+      paths;                     // all lines of that traceback, outermost first
   std::set<Rank> own;            // ranks that reported their own call
   std::optional<Place> barrier;  // the place of the rank that reported a monitored_barrier
   std::set<Rank> barrier_missing;

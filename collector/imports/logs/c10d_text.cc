@@ -30,6 +30,7 @@ using model::Rank;
 constexpr std::size_t kMostCalls = 200'000;  // of one log
 constexpr std::size_t kMostRunning = 64;     // newest calls kept per rank
 constexpr std::size_t kMostTraced = 128;     // the user's, around one call
+constexpr std::size_t kMostInPath = 64;
 
 /// "[PG ID 2 PG GUID 0(default_pg) Rank 3]", "[PG 0 Rank 0]", "[Rank 3]". In groups other than the
 /// world, ranks count from 0 again.
@@ -219,8 +220,9 @@ CollectiveCall fingerprint(std::string_view text, Rank rank) {
 
 /// Of the traceback that a rank prints.
 struct Frames {
-  model::CallSite user;       // the user's innermost line
-  model::CallSite innermost;  // the innermost line below it outside torch
+  model::CallSite user;                 // the user's innermost line
+  model::CallSite innermost;            // the innermost line below it outside torch
+  std::vector<model::CallSite> path{};  // all of them, outermost first
 };
 
 /// The call of the rank that reports the mismatch.
@@ -230,6 +232,7 @@ void add_mismatched(CollectiveCall own, std::string_view line, const Frames& at,
   }
   own.call_site = at.user;
   reading.within[own.rank] = at.innermost;
+  reading.paths[own.rank] = at.path;
   ++reading.mismatched_at[own.sequence];
   reading.mismatch_numbered = reading.mismatch_numbered || base::contains(line, "SequenceNumber=");
   reading.own.insert(own.rank);
@@ -358,12 +361,16 @@ Told read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobMo
     if (line.text.find("Traceback (most recent call last)") != std::string_view::npos) {
       places.erase(whose);
     } else if (const auto frame = python_frame(line.text)) {
+      Frames& at = places[whose];
       if (model::is_user_file(frame->file)) {
-        places[whose] = {.user = model::call_site(*frame), .innermost = {}};
+        at.user = model::call_site(*frame);
+        at.innermost = {};
       } else if (frame->file.find("/torch/") == std::string::npos && frame->function != "wrapper" &&
                  frame->function != "decorate_context") {
-        places[whose].innermost = model::call_site(*frame);
+        at.innermost = model::call_site(*frame);
       }
+      at.path.push_back(model::call_site(*frame));
+      at.path.resize(std::min(at.path.size(), kMostInPath));
     } else if (!line.text.empty()) {
       const auto place = places.find(whose);
       read_line(line.text, whose, place == places.end() ? Frames{} : place->second, reading);

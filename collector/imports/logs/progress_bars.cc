@@ -103,7 +103,11 @@ struct Bar {
   bool drawn_after = false;  // after the first watchdog had ended a wait
 
   void draw(const Drawing& drawing, bool after) {
-    if (drawing.elapsed < elapsed || drawing.total != total) {  // a new bar of the same name
+    const bool anew = drawing.elapsed < elapsed || drawing.total != total;  // of the same name
+    if (anew && after && moves > 0) {
+      return;  // begun when the wait was over
+    }
+    if (anew) {
       moves = 0;
       drawn_after = false;
     }

@@ -260,5 +260,37 @@ TEST(Tracebacks, ACallOfTorchAfterTheRanksOwnTimeoutIsAConsequence) {
   EXPECT_FALSE(is_consequence(after_timeout_of(1, "/srv/data.py").at(0)));
 }
 
+TEST(Tracebacks, AHeadingThatTheWidthOfABoxCutsIsOneLine) {
+  const auto all = read(
+      "╭─────── Traceback (most recent call last) ───────╮\n"
+      "│ /srv/train.py:57 in main                        │\n"
+      "│ ❱ 57     fit(model)                             │\n"
+      "│ /srv/a/long/path/of/a/project/trainer/loops_and │\n"
+      "│ _more.py:99 in run                              │\n"
+      "│ ❱ 99     next(batches)                          │\n"
+      "╰─────────────────────────────────────────────────╯\n"
+      "RuntimeError: DataLoader worker (pid 7) exited\n");
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].place.file, "/srv/a/long/path/of/a/project/trainer/loops_and_more.py");
+  EXPECT_EQ(all[0].place.line, 99);
+  EXPECT_EQ(all[0].place.function, "run");
+}
+
+TEST(Tracebacks, OfALauncherCountIfItFailedItself) {
+  const std::string raised =
+      "Traceback (most recent call last):\n"
+      "  File \"/v/site-packages/torch/distributed/run.py\", line 870, in run\n    "
+      "elastic_launch(\n"
+      "  File \"/v/site-packages/torch/distributed/elastic/rendezvous/dynamic_rendezvous.py\", "
+      "line "
+      "642, in run\n    raise RendezvousTimeoutError()\n";
+  const auto of = [&raised](const std::string& end) {
+    return tracebacks_of_launchers(tests::job().log({}, raised + end).build());
+  };
+  ASSERT_EQ(of("a.b.RendezvousTimeoutError: late\n").size(), 1U);
+  EXPECT_EQ(of("a.b.RendezvousTimeoutError: late\n")[0].raiser.line, 642);
+  EXPECT_TRUE(of("a.b.ChildFailedError: x\n").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

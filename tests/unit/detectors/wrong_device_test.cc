@@ -97,5 +97,26 @@ TEST(WrongDevice, AddsWhatTheLogsSay) {
   EXPECT_EQ(findings[0].locations.at(0).file, "/srv/load.py");
 }
 
+TEST(WrongDevice, AFullGpuListsProcessesOfOtherRanks) {
+  const std::string nccl =
+      "node7:411:430 [0] NCCL INFO comm 0x65 rank 0 nranks 3 cudaDev 0 busId 1 - Init COMPLETE\n"
+      "node7:412:431 [1] NCCL INFO comm 0x66 rank 1 nranks 3 cudaDev 1 busId 2 - Init COMPLETE\n";
+  const auto told = [&nccl](const std::string& listed) {
+    return asked_of_log(kKind, nccl +
+                                   "[rank0]: Traceback (most recent call last):\n"
+                                   "[rank0]:   File \"/srv/train.py\", line 9, in step\n"
+                                   "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to "
+                                   "allocate 52.00 MiB. GPU 0 has a total capacity of 31.74 GiB. " +
+                                   listed + "Of the allocated memory 20 GiB is allocated.\n");
+  };
+  const Findings findings =
+      told("Process 411 has 20 GiB memory in use. Process 412 has 1.19 GiB memory in use. ");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{1});
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+  EXPECT_TRUE(told("Process 99 has 1.19 GiB memory in use. ").empty());  // of another job
+  EXPECT_TRUE(told("Process 411 has 20 GiB memory in use. ").empty());   // its own
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
