@@ -10,7 +10,6 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/advice_on_end.h"
 #include "collector/detectors/evidence/agreement.h"
-#include "collector/detectors/evidence/deaths.h"
 #include "collector/detectors/evidence/ended_outside.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/known_exceptions.h"
@@ -24,6 +23,7 @@
 #include "collector/detectors/evidence/told_kills.h"
 #include "collector/detectors/evidence/vanished.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/deaths.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::dead_rank {

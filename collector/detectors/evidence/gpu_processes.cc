@@ -24,7 +24,7 @@ int number_at(std::string_view text, std::size_t at) {
 }
 
 /// The number behind `words`; kNoNumber if there is none.
-int number_after(std::string_view text, std::string_view words) {
+int number_of_words(std::string_view text, std::string_view words) {
   const std::size_t at = text.find(words);
   return at == text.npos ? kNoNumber : number_at(text, at + words.size());
 }
@@ -43,7 +43,7 @@ std::map<int, model::Rank> ranks_of_nccl(const model::JobModel& job) {
       const std::size_t thread = head.rfind(':');
       const std::size_t process = thread == head.npos ? thread : head.rfind(':', thread - 1);
       const int pid = process == head.npos ? kNoNumber : number_at(head, process + 1);
-      const int rank = number_after(line.substr(nccl), " rank ");
+      const int rank = number_of_words(line.substr(nccl), " rank ");
       if (pid > 0 && rank >= 0) {
         out[pid] = rank;
       }
@@ -89,7 +89,7 @@ std::optional<Finding> ranks_on_full_gpu(const graph::Examination& examination,
       finding.kind = kind;
       finding.confidence = Confidence::kLikely;
       finding.culprits = others;
-      const int gpu = number_after(line, ". GPU ");
+      const int gpu = number_of_words(line, ". GPU ");
       const std::string whose =
           gpu == kNoNumber ? std::string("a GPU") : fmt::format("GPU {}", gpu);
       finding.summary = fmt::format(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/evidence/deaths.h"
+#include "collector/detectors/partings/deaths.h"
 
 #include <algorithm>
 #include <csignal>
