@@ -85,7 +85,8 @@ bool tells(Disagreement about, const model::CollectiveCall& call) {
   return true;
 }
 
-/// Calls that do not tell the value are on the largest side: they contradict no other.
+/// Calls that do not tell the value are on the largest side, because they contradict no other; on
+/// none if two are the largest.
 template <typename Differ, typename Tells>
 std::vector<DivergentCall> sides_by(const Calls& calls, const Differ& differ_here,
                                     const Tells& tells_it) {
@@ -108,8 +109,9 @@ std::vector<DivergentCall> sides_by(const Calls& calls, const Differ& differ_her
   std::stable_sort(sides.begin(), sides.end(), [](const DivergentCall& a, const DivergentCall& b) {
     return a.ranks.size() > b.ranks.size();
   });
+  const bool tie = sides.size() > 1 && sides[0].ranks.size() == sides[1].ranks.size();
   for (const model::CollectiveCall* call : calls) {
-    if (any_tells && !tells_it(*call)) {
+    if (any_tells && !tells_it(*call) && !tie) {
       sides.front().ranks.insert(call->rank);
     }
   }
