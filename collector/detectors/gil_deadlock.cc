@@ -218,6 +218,9 @@ std::optional<Finding> inverted(const graph::Examination& examination,
           location(model::call_site(*python), finding.culprits, named(*thread) + " is here"));
     }
   }
+  if (finding.locations.empty()) {
+    add_functions(*found, finding);
+  }
   finding.summary = fmt::format(
       "thread {} of {} {} the GIL and wants {}'s mutex; thread {} {} it in {} and wants the GIL",
       found->holder->tid, process.rank ? who(both) : detectors::named(process.pid, "a process"),

@@ -49,7 +49,8 @@ const model::Frame* place_in_native(const model::Thread& thread) {
     }
     first = first == nullptr ? &frame : first;
     if (!base::contains_any(frame.function, kWaits)) {
-      if (frame.line > 0 && frame.module.empty() && !model::is_libc_code(frame)) {
+      if (frame.line > 0 && frame.module.empty() && !model::is_libc_code(frame) &&
+          !model::is_interpreter_code(frame)) {
         return &frame;
       }
       telling = telling == nullptr ? &frame : telling;

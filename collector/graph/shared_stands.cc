@@ -52,14 +52,18 @@ void take_shared_stands(const model::JobModel& job, std::vector<Standing>& stand
   const bool shown = std::any_of(standings.begin(), standings.end(),
                                  [&job](const Standing& one) { return shows_gpu(job, one); });
   const bool busy = model::all_gpus_are_busy(job);
+  const auto beside = [&standings](const Standing& one) {
+    return stands_unnamed(one) &&
+           std::any_of(standings.begin(), standings.end(), [&one](const Standing& other) {
+             return other.rank != one.rank && stands_unnamed(other) &&
+                    same_above_driver(one.thread->frames, other.thread->frames);
+           });
+  };
+  const bool several = busy && std::any_of(standings.begin(), standings.end(), beside);
   for (Standing& one : standings) {
-    const bool beside =
-        stands_unnamed(one) &&
-        std::any_of(standings.begin(), standings.end(), [&one](const Standing& other) {
-          return other.rank != one.rank && stands_unnamed(other) &&
-                 same_above_driver(one.thread->frames, other.thread->frames);
-        });
-    if (beside || (waited && (busy ? stands_unnamed(one) : shown && is_in_code_for_tensors(one)))) {
+    const bool alone = busy ? (waited || several) && stands_unnamed(one)
+                            : waited && shown && is_in_code_for_tensors(one);
+    if (beside(one) || alone) {
       shared.push_back(&one);
     }
   }

@@ -8,7 +8,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "collector/detectors/evidence/gil_holder.h"
 #include "collector/detectors/evidence/native_locks.h"
@@ -180,6 +183,21 @@ std::optional<GilInversion> gil_inversion(const model::Process& process) {
     }
   }
   return std::nullopt;
+}
+
+void add_functions(const GilInversion& found, Finding& finding) {
+  const std::array<std::pair<const model::Thread*, const model::Frame*>, 2> both = {
+      {{found.holder, found.taker}, {found.waiter, found.inside}}};
+  for (const auto& [thread, frame] : both) {
+    if (frame != nullptr) {
+      finding.locations.push_back({.rank = {},
+                                   .ranks = finding.culprits,
+                                   .file = frame->file,
+                                   .line = frame->line,
+                                   .function = frame->function,
+                                   .note = fmt::format("thread {} waits in it", thread->tid)});
+    }
+  }
 }
 
 }  // namespace ddpdoctor::detectors

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "collector/detectors/finding.h"
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::detectors {
@@ -21,5 +22,8 @@ struct GilInversion {
 
 /// Nothing if a third thread may hold the GIL, or the holder of the GIL may have released it.
 std::optional<GilInversion> gil_inversion(const model::Process& process);
+
+/// Adds the native functions in which the two threads wait, for stacks without Python.
+void add_functions(const GilInversion& found, Finding& finding);
 
 }  // namespace ddpdoctor::detectors

@@ -86,8 +86,9 @@ bool frees_modules(const model::Thread& main) {
 bool waits_for_children(const model::Thread& main) {
   return python_frame_in(main, "multiprocessing/util.py", {"_exit_function", "_run_finalizers"}) !=
              nullptr ||
-         python_frame_in(main, "concurrent/futures/process.py", {"_python_exit", "shutdown"}) !=
-             nullptr;
+         python_frame_in(main, "concurrent/futures/process.py", {"_python_exit"}) != nullptr ||
+         (python_frame_in(main, "concurrent/futures/process.py", {"shutdown"}) != nullptr &&
+          own_user_frame(main) == nullptr);  // else the program itself ends the pool
 }
 
 /// Python code that the interpreter calls at its end, not the main module: an atexit function.
@@ -187,9 +188,11 @@ const model::Frame* exit_function(const model::Process& process, const model::Th
         return &thread != &main && start != nullptr && start->function == "_bootstrap" &&
                start->file.ends_with("threading.py");
       });
-  const bool program = outermost == nullptr || outermost->function == "<module>" ||
-                       outermost->file.starts_with('<') ||
-                       base::path_contains(outermost->file, base::kMultiprocessing);
+  const bool program =
+      outermost == nullptr || base::path_contains(outermost->file, base::kMultiprocessing) ||
+      std::any_of(main.frames.begin(), main.frames.end(), [](const model::Frame& frame) {
+        return frame.function == "<module>" || frame.function == "_run_module_as_main";
+      });
   return whole && !program && model::was_dumped(process) && main.name == "MainThread" &&
                  main.state != 'R'
              ? outermost

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "collector/imports/logs/c10d_reading.h"
+#include "collector/imports/logs/monitored_barrier.h"
 #include "collector/model/call_frames.h"
 #include "collector/model/told_by_logs.h"
 
@@ -270,40 +271,6 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
   }
 }
 
-/// Monitored barriers are not numbered: 2 stands for this one, and ranks that did not arrive are
-/// before it.
-void add_barrier(const Reading& reading, model::JobModel& job) {
-  if (!reading.barrier || reading.barrier_missing.empty()) {
-    return;
-  }
-  CollectiveCall call;
-  call.rank = reading.barrier->rank;
-  call.group = "0";
-  call.sequence = 2;
-  call.operation = "monitored_barrier";
-  call.state = model::CallState::kStarted;
-  call.call_site = reading.barrier->site;
-  for (const Rank rank : reading.barrier_missing) {
-    CollectiveCall before;
-    before.rank = rank;
-    before.group = "0";
-    before.sequence = 1;
-    if (rank != call.rank) {
-      job.collectives.push_back(std::move(before));
-    }
-  }
-  for (const Rank rank : reading.barrier_reached) {
-    CollectiveCall reached = call;
-    reached.rank = rank;
-    reached.call_site = {};
-    if (rank != call.rank && !reading.barrier_missing.contains(rank)) {
-      job.collectives.push_back(std::move(reached));
-    }
-  }
-  note_uncounted(call.group, job);
-  job.collectives.push_back(std::move(call));
-}
-
 /// The call that every rank was about to make; nothing is known about ranks that the log does not
 /// name.
 void add_running(Reading& reading, model::JobModel& job) {
@@ -342,7 +309,7 @@ Told add_calls(Reading& reading, model::JobModel& job) {
   if (job.collectives.size() > before) {
     return Told::kMismatch;
   }
-  add_barrier(reading, job);
+  add_monitored_barrier(reading, job);
   if (job.collectives.size() > before) {
     return Told::kBarrier;
   }

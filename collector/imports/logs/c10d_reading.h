@@ -57,9 +57,11 @@ struct Reading {
   std::set<Rank> own;            // ranks that reported their own call
   std::optional<Place> barrier;  // the place of the rank that reported a monitored_barrier
   std::set<Rank> barrier_missing;
-  std::set<Rank> lagging;  // from torch's own report on a desync
-  std::set<Rank> barrier_reached;
-  std::set<Rank> elsewhere;  // timed out in a group that no line names
+  std::set<Rank> lagging;                           // from torch's own report on a desync
+  std::map<Rank, model::CallSite> barrier_reached;  // and the user's line, if it is known
+  std::optional<Rank> barrier_awaited;              // the rank from which they waited for an answer
+  bool barrier_timed_out = false;                   // they waited until the limit
+  std::set<Rank> elsewhere;                         // timed out in a group that no line names
   DesyncReport desync;
 };
 

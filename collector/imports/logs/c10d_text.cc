@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/logs/c10d_reading.h"
+#include "collector/imports/logs/monitored_barrier.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/listed_ranks.h"
 #include "collector/model/log_lines.h"
@@ -283,20 +284,6 @@ void read_running(std::string_view line, std::optional<Rank> rank, Reading& read
   own.push_back(std::move(call));
 }
 
-/// "Rank 2 failed to pass monitoredBarrier", "Ranks 1, 2 failed to pass monitoredBarrier".
-void read_barrier(std::string_view line, const Place& place, Reading& reading) {
-  const std::size_t end = line.find(" failed to pass monitoredBarrier");
-  const std::size_t start = line.rfind("Rank", end);
-  if (end == std::string_view::npos || start == std::string_view::npos) {
-    return;
-  }
-  std::string_view ranks = line.substr(start + 4, end - start - 4);
-  take_prefix(ranks, "s");
-  const std::vector<Rank> missing = model::listed_ranks(ranks).ranks;
-  reading.barrier_missing.insert(missing.begin(), missing.end());
-  reading.barrier = place;
-}
-
 /// "s [2, 5] are the" of "To our best knowledge, ranks [2, 5] are the lagging ranks".
 void read_lagging(std::string_view text, Reading& reading) {
   constexpr std::size_t kMost = 4096;
@@ -332,13 +319,8 @@ void read_line(std::string_view line, std::optional<Rank> rank, const Frames& at
     read_running(line, whose, reading);
   } else if (const auto late = between(line, "To our best knowledge, rank", " lagging rank")) {
     read_lagging(*late, reading);
-  } else if (line.find("failed to pass monitoredBarrier") != std::string_view::npos) {
-    read_barrier(line, {.rank = whose.value_or(0), .site = at.user}, reading);
-  } else if (line.find("successfully reached monitoredBarrier") != std::string_view::npos) {
-    const auto reached = number_behind(line, "Rank ", kMaxNumber);
-    if (reached && *reached <= kMaxRank) {
-      reading.barrier_reached.insert(static_cast<Rank>(*reached));
-    }
+  } else {
+    read_monitored_barrier(line, {.rank = whose.value_or(0), .site = at.user}, reading);
   }
 }
 

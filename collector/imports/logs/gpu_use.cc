@@ -51,6 +51,40 @@ std::optional<Use> in_csv(string_view line) {
   return percent ? std::optional(Use{.gpu = *gpu, .percent = *percent}) : std::nullopt;
 }
 
+/// The columns of a table of comma-separated values.
+struct Columns {
+  std::optional<std::size_t> use;
+  std::optional<std::size_t> gpu;
+  std::size_t all = 0;
+};
+
+/// "timestamp, name, utilization.gpu [%], power.draw [W]": the heading of --query-gpu.
+std::optional<Columns> query_heading(string_view line) {
+  Columns out;
+  const auto names = base::split(line, ',');
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const string_view name = base::trim(names[i]);
+    out.use = name.starts_with("utilization.gpu") ? std::optional(i) : out.use;
+    out.gpu = name == "index" ? std::optional(i) : out.gpu;
+  }
+  out.all = names.size();
+  return out.use && names.size() > 1 ? std::optional(out) : std::nullopt;
+}
+
+/// "2026/06/19 02:41:17.871, NVIDIA GB10, 96 %, 15.21 W" below such a heading; `next`: the index of
+/// a GPU that has none in its row.
+std::optional<Use> in_row(string_view line, const Columns& columns, std::int64_t next) {
+  const auto values = base::split(line, ',');
+  const auto percent = values.size() == columns.all ? percent_at(values[*columns.use])
+                                                    : std::optional<std::int64_t>();
+  std::int64_t gpu = next;
+  if (columns.gpu && percent) {
+    string_view index = base::trim(values[*columns.gpu]);
+    gpu = take_number(index, kMostGpus).value_or(next);
+  }
+  return percent ? std::optional(Use{.gpu = gpu, .percent = *percent}) : std::nullopt;
+}
+
 /// "GPU0 98% 131W, GPU1 100% 128W" in a line in small letters.
 std::map<std::int64_t, std::int64_t> named_in(string_view line) {
   constexpr string_view kGpu = "gpu";
@@ -88,8 +122,18 @@ std::optional<std::int64_t> of_all(string_view line) {
 void read_gpu_use(std::span<const string_view> lines, model::JobModel& job) {
   std::map<std::int64_t, std::int64_t> use;
   std::int64_t next = 0;  // a row of nvidia-smi's table has its index in the line above
+  std::optional<Columns> columns;
   for (string_view line : lines) {
     line = base::trim(line);
+    if (const auto found = query_heading(line)) {
+      columns = found;
+      continue;
+    }
+    if (const auto row = columns ? in_row(line, *columns, next) : std::nullopt) {
+      use[row->gpu] = row->percent;
+      next = std::max(next, row->gpu + 1);
+      continue;
+    }
     if (line.size() > kLongestGpuLine || line.find('%') == line.npos) {
       next = line.find("NVIDIA-SMI") != line.npos ? 0 : next;
       continue;

@@ -103,6 +103,11 @@ bool is_progress_bar(std::string_view line) {
   return base::contains(speed, "it/s") || base::contains(speed, "s/it");
 }
 
+/// "| NVIDIA-SMI 535.104.05    Driver Version: 535.104.05 |", "index, utilization.gpu [%]".
+bool is_of_nvidia_smi(std::string_view line) {
+  return line.starts_with("| NVIDIA-SMI ") || base::contains(line, "utilization.gpu");
+}
+
 /// Names that launchers and people give to output files.
 bool is_named_like_log(std::string_view path) {
   constexpr std::array<std::string_view, 5> kEndings = {".log", ".err", ".out", "stderr", "stdout"};
@@ -231,7 +236,8 @@ bool is_log(std::string_view head, std::string_view path) {
   const bool known = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
     line = line.substr(0, 4096);
     return is_kernel_line(line) || has_logger(line) || is_header_of_nccl_tests(line) ||
-           is_dated(line) || tells_of_stall(line) || is_kernel_frame(line) || is_progress_bar(line);
+           is_dated(line) || tells_of_stall(line) || is_kernel_frame(line) ||
+           is_progress_bar(line) || is_of_nvidia_smi(line);
   });
   return telling || known || names_rank(head) || is_named_like_log(path);
 }

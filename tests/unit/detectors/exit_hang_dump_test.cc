@@ -35,5 +35,16 @@ TEST(ExitHang, AFunctionThatNoProgramCalledRunsAtExit) {
   EXPECT_TRUE(dumped("", "py:_feed@/usr/lib/python3.11/multiprocessing/queues.py:231").empty());
 }
 
+TEST(ExitHang, AProgramThatEndsItsPoolHasNotFinished) {
+  const std::string pool =
+      "py:join@/usr/lib/python3.11/threading.py:1096 | "
+      "py:shutdown@/usr/lib/python3.11/concurrent/futures/process.py:780";
+  const auto told = [&pool](const std::string& outer) {
+    return asked(kKind, job().ranks(2).exited(0, 0).stack(1, pool + outer).build());
+  };
+  EXPECT_EQ(told("").size(), 1U);
+  EXPECT_TRUE(told(" | py:run@/srv/train.py:9 | py:<module>@/srv/train.py:20").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

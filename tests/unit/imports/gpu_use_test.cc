@@ -48,5 +48,21 @@ TEST(GpuUse, OfOneIdleGpuIsNotBusyAndTheNewestListCounts) {
   }
 }
 
+TEST(GpuUse, IsReadFromTheColumnThatAHeadingNames) {
+  const model::JobModel job = read(
+      "node1: $ nvidia-smi --query-gpu=timestamp,name,utilization.gpu,power.draw --format=csv\n"
+      "timestamp, name, utilization.gpu [%], power.draw [W]\n"
+      "2026/06/19 02:41:17.871, NVIDIA GB10, 96 %, 15.21 W\n"
+      "timestamp, name, utilization.gpu [%], power.draw [W]\n"
+      "2026/06/19 02:41:18.894, NVIDIA GB10, 97 %, 14.87 W\n"
+      "2026/06/19 02:41:18.894, NVIDIA GB10\n");
+  const auto uses = model::facts(job, model::kGpuUse);
+  ASSERT_EQ(uses.size(), 2U);
+  EXPECT_EQ(uses[0]->number("percent"), 96);
+  EXPECT_TRUE(model::all_gpus_are_busy(job));
+  const model::JobModel indexed = read("index, utilization.gpu [%]\n3, 7 %\n");
+  EXPECT_EQ(model::facts(indexed, model::kGpuUse).front()->number("gpu"), 3);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
