@@ -19,6 +19,7 @@
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_locks.h"
+#include "collector/detectors/evidence/unknown_log.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/python_waits.h"
 #include "collector/model/questions.h"
@@ -237,6 +238,29 @@ void tell_refused_locks(const model::Log& log, std::string_view who_waits, Findi
       "support (NFS: no `nolock`; Lustre: `-o flock`).";
 }
 
+/// torch prints that line, and then either what it builds or, while another process has the lock of
+/// the build, nothing.
+std::optional<Finding> ends_at_extensions_root(const model::JobModel& job) {
+  const auto last = last_line_of_the_log(job);
+  if (!last || !job.observations.empty() ||
+      last->find(" as PyTorch extensions root") == last->npos) {
+    return std::nullopt;
+  }
+  const bool told = std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+    return base::contains(log.text, "Lock file exists in build directory");
+  });
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = told ? Confidence::kLikely : Confidence::kPossible;
+  finding.summary =
+      "the log ends where torch builds a C++ extension; it prints no more while it waits for the "
+      "lock of another build";
+  finding.fix = fmt::format("If no process builds an extension, delete {} and start again.",
+                            locks_of_extensions(job));
+  finding.evidence.push_back({.rank = {}, .text = "log: " + *last});
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   std::map<std::string, std::set<std::string>> paths_at;  // by the line of the waiting ranks
@@ -298,6 +322,7 @@ Findings detect(const graph::Examination& examination) {
     findings.push_back(std::move(finding));
   }
   auto told = findings.empty() ? waits_for_told_locks(examination.job, kKind) : std::nullopt;
+  told = told || !findings.empty() ? std::move(told) : ends_at_extensions_root(examination.job);
   if (told) {
     findings.push_back(*std::move(told));
   }

@@ -33,7 +33,7 @@ struct WrapperRow {
   Names names = Names::kExact;
 };
 
-constexpr std::array<WrapperRow, 25> kWrappers = {{
+constexpr std::array<WrapperRow, 26> kWrappers = {{
     {"", "deepspeed/comm/", ""},
     {"_allgather_params_coalesced", "deepspeed/runtime/zero/partition_parameters.py",
      "all_gather_into_tensor"},
@@ -52,6 +52,7 @@ constexpr std::array<WrapperRow, 25> kWrappers = {{
     {"_reduce", "megatron/core/tensor_parallel/mappings.py", "all_reduce"},
     {"_gather_along_last_dim", "megatron/core/tensor_parallel/mappings.py",
      "all_gather_into_tensor"},
+    {"sync_all_async_calls", "strategies/async_utils.py", "all_reduce"},  // of Megatron
     {"_unshard", "torch/distributed/fsdp/", "all_gather_into_tensor"},
     {"unshard", "torch/distributed/fsdp/", "all_gather_into_tensor"},
     {"rendezvous", "torch/distributed/_symmetric_memory/", "symmetric-memory rendezvous"},

@@ -188,6 +188,10 @@ bool awaits_an_outsider(const Examination& examination, const Side& side) {
 }
 
 bool is_blocked_elsewhere(const Side& side) {
+  // An actor without a task has no line: it waits for the program, which made no call there.
+  if (side.activity() == Activity::kQueue && !side.site().known()) {
+    return false;
+  }
   switch (side.activity()) {
     case Activity::kPointToPoint:
     case Activity::kNewGroup:
