@@ -19,14 +19,28 @@ bool names(const Finding& finding, const model::CallSite& site) {
   });
 }
 
-/// The innermost line that is not in a function which only passes on; unknown if that is its own.
-model::CallSite deciding_caller(const model::JobModel& job, const graph::Standing& standing) {
-  std::size_t depth = 0;
-  while (depth + 1 < standing.callers.size()) {
-    const model::CallSite& site = standing.callers[depth];
-    if (!program::hands_on(lines_of(job, site.file), site.line, site.function)) {
-      break;
+/// Whether a line is in a function that only passes on; many ranks are at one line.
+class PassingOn {
+ public:
+  explicit PassingOn(const model::JobModel& job) : job_(job) {}
+
+  bool at(const model::CallSite& site) {
+    const auto [known, is_new] = known_.try_emplace(site, false);
+    if (is_new) {
+      known->second = program::hands_on(lines_of(job_, site.file), site.line, site.function);
     }
+    return known->second;
+  }
+
+ private:
+  const model::JobModel& job_;
+  std::map<model::CallSite, bool> known_;
+};
+
+/// The innermost line that is not in a function which only passes on; unknown if that is its own.
+model::CallSite deciding_caller(PassingOn& passing, const graph::Standing& standing) {
+  std::size_t depth = 0;
+  while (depth + 1 < standing.callers.size() && passing.at(standing.callers[depth])) {
     ++depth;
   }
   return depth == 0 ? model::CallSite{} : standing.callers[depth];
@@ -35,13 +49,14 @@ model::CallSite deciding_caller(const model::JobModel& job, const graph::Standin
 }  // namespace
 
 void add_deciding_callers(const graph::Examination& examination, Finding& finding) {
+  PassingOn passing(examination.job);
   std::map<model::CallSite, model::RankSet> callers;
   for (const model::Rank rank : finding.culprits.united(finding.waiting)) {
     const graph::Standing* standing = examination.standing(rank);
     if (standing == nullptr || !standing->user.known() || !names(finding, standing->user)) {
       continue;
     }
-    const model::CallSite caller = deciding_caller(examination.job, *standing);
+    const model::CallSite caller = deciding_caller(passing, *standing);
     if (caller.known() && !names(finding, caller)) {
       callers[caller].insert(rank);
     }

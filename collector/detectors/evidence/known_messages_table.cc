@@ -319,6 +319,7 @@ constexpr KnownException kConsequences[] = {
     {.pattern = "NCCL communicator was aborted"},
     {.pattern = "failed to pass monitoredBarrier"},
     {.pattern = "successfully reached monitoredBarrier"},
+    {.pattern = "RuntimeError: cancelled"},  // vLLM's readers of messages, when their engine ends
     {.pattern = "Detected mismatch between collectives on ranks"},
     {.pattern = "remote process exited or there was a network error"},
     {.pattern = "DeepEP error", .also = "timeout"},
