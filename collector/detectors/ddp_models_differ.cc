@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/told_differences.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/ddp_constructor.h"
@@ -25,10 +26,7 @@
 namespace ddpdoctor::detectors::ddp_models_differ {
 namespace {
 
-constexpr std::array<std::string_view, 3> kTexts = {
-    "appears not to match sizes of the same param", "DDP expects same model across all ranks",
-    "appears not to match strides of the same param"};
-
+constexpr std::string_view kKind = "ddp-models-differ";
 constexpr std::string_view kFix =
     "Build the same model on every rank before wrapping it: same configuration, same vocabulary, "
     "same frozen parameters.";
@@ -36,15 +34,12 @@ constexpr std::string_view kFix =
 /// A line with DDP's own message.
 struct Complaint {
   LogLine line;
-  std::string_view text;  // of kTexts
+  std::string_view text;  // without ranks and numbers
   model::CallSite site;   // the user's line that wrapped the model
 };
 
 std::string_view complaint_in(std::string_view line) {
-  const auto* const text = std::find_if(kTexts.begin(), kTexts.end(), [line](std::string_view one) {
-    return line.find(one) != line.npos;
-  });
-  return text == kTexts.end() ? std::string_view() : *text;
+  return comparison_in(line, kKind);
 }
 
 /// Without those that follow from a timeout: the call that compares the models was aborted, and the
@@ -172,7 +167,7 @@ std::optional<Finding> from_records(const graph::Examination& examination,
   const BuiltWith what = built_with(examination, *disagreed.rest_call);
   const bool one_line = disagreed.odd_call->call_site == disagreed.rest_call->call_site;
   Finding finding = finding_of(examination, divergence, disagreed);
-  finding.kind = "ddp-models-differ";
+  finding.kind = kKind;
   if (finding.confidence != Confidence::kPossible &&
       is_named(examination.job, *disagreed.odd_call)) {
     finding.confidence = Confidence::kCertain;
@@ -221,9 +216,13 @@ Findings detect(const graph::Examination& examination) {
   const model::RankSet inside = ranks_where(examination, constructs);
   const model::RankSet ended = ranks_where(examination, has_ended);
   Finding finding;
-  finding.kind = "ddp-models-differ";
+  finding.kind = kKind;
   add_complaints(examination, finding);
   finding.confidence = finding.evidence.empty() ? finding.confidence : Confidence::kCertain;
+  // All ranks that compare raise: the numbers say who differs.
+  const ToldSides sides =
+      finding.evidence.empty() ? ToldSides() : sides_of(told_difference(examination.job, kKind));
+  finding.culprits = sides.majority ? sides.odd : finding.culprits;
   if (finding.evidence.empty()) {
     if (Findings recorded = all_from_records(examination); !recorded.empty()) {
       return recorded;
@@ -241,6 +240,12 @@ Findings detect(const graph::Examination& examination) {
       "the parameters of the model on {} differ from those of the other ranks when "
       "DistributedDataParallel wraps it",
       finding.culprits.empty() ? "some rank" : said(finding.culprits));
+  if (sides.majority) {
+    finding.summary =
+        fmt::format("{} {} {} parameters and {} {} {} when DistributedDataParallel wraps the model",
+                    said(sides.odd), sides.odd.size() == 1 ? "has" : "have", sides.odd_value,
+                    said(sides.rest), sides.rest.size() == 1 ? "has" : "have", sides.rest_value);
+  }
   finding.fix = kFix;
   add_constructor(examination, inside, finding);
   return {finding};
@@ -265,7 +270,7 @@ Fix: build the model from the same configuration on every rank, and compare the 
 }  // namespace
 
 extern const Detector detector;
-const Detector detector = {.kind = "ddp-models-differ",
+const Detector detector = {.kind = kKind,
                            .title = "The model differs between ranks when DDP wraps it",
                            .explanation = kExplanation,
                            .detect = detect};

@@ -17,14 +17,7 @@
 namespace ddpdoctor::diagnosis {
 namespace {
 
-/// Functions that wait, whatever they wait for; their caller is more informative.
-constexpr std::array<std::string_view, 14> kWaits = {
-    "futex",     "pthread_cond", "condition_variable", "lll_lock_wait",
-    "syscall",   "clone",        "pthread_clockjoin",  "start_thread",
-    "nanosleep", "epoll_wait",   "__libc_start_c",     "__pselect",
-    "__GI___",   "_start"};
-
-/// The interpreter's own frames: the Python code below them is missing from the dump.
+/// The interpreter calls Python code, which is missing from the dump.
 constexpr std::array<std::string_view, 4> kInterpreter = {"_PyEval_", "PyEval_", "PyObject_",
                                                           "_PyObject_"};
 
@@ -35,22 +28,37 @@ bool is_native(const model::Thread& thread) {
          });
 }
 
+/// Where the interpreter was built: "/build/python" if a function of it is in
+/// /build/python/Python/ceval.c. Empty if no frame has the whole path of a source.
+std::string_view interpreter_sources(const model::Thread& thread) {
+  for (const model::Frame& frame : thread.frames) {
+    const std::string_view file = frame.file;
+    const std::string_view folder = file.substr(0, std::min(file.rfind('/'), file.size()));
+    if (file.starts_with('/') && base::contains_any(frame.function, kInterpreter)) {
+      return folder.substr(0, std::min(folder.rfind('/'), folder.size()));
+    }
+  }
+  return {};
+}
+
 /// The innermost function that says what the thread waits for, before those of libraries one whose
-/// source line is known; the innermost of all if none does.
+/// source line is known and that the interpreter did not call; the innermost of all if none does.
 const model::Frame* place_in_native(const model::Thread& thread) {
   const model::Frame* first = nullptr;
   const model::Frame* telling = nullptr;
+  const std::string_view sources = interpreter_sources(thread);
   for (const model::Frame& frame : thread.frames) {
     if (frame.function.empty()) {
       continue;
     }
-    if (base::contains_any(frame.function, kInterpreter)) {
+    const bool interpreter =
+        model::is_interpreter_code(frame) || (!sources.empty() && frame.file.starts_with(sources));
+    if (base::contains_any(frame.function, kInterpreter) || (interpreter && telling != nullptr)) {
       break;
     }
     first = first == nullptr ? &frame : first;
-    if (!base::contains_any(frame.function, kWaits)) {
-      if (frame.line > 0 && frame.module.empty() && !model::is_libc_code(frame) &&
-          !model::is_interpreter_code(frame)) {
+    if (model::says_why(frame) && !model::is_start_of_thread(frame)) {
+      if (frame.line > 0 && frame.module.empty() && !interpreter) {
         return &frame;
       }
       telling = telling == nullptr ? &frame : telling;

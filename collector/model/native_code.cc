@@ -212,9 +212,6 @@ const Frame* telling_frame(const Thread& thread) {
   return nullptr;
 }
 
-namespace {
-
-/// The start of a thread or of a program. Of libc it may have no symbol.
 bool is_start_of_thread(const Frame& frame) {
   constexpr std::array<string_view, 9> kStarts = {"_start",       "start",        "main",
                                                   "start_thread", "thread_start", "_pthread_start",
@@ -226,6 +223,8 @@ bool is_start_of_thread(const Frame& frame) {
   return std::find(kStarts.begin(), kStarts.end(), name) != kStarts.end() ||
          base::begins_with_any(name, kBeginnings);
 }
+
+namespace {
 
 bool is_of_interpreter_file(const Frame& frame) {
   return frame.module.starts_with("python") || frame.module.starts_with("libpython");

@@ -61,6 +61,9 @@ bool says_why(const Frame& frame);
 /// a condition. nullptr if a Python frame comes first, or if there is none.
 const Frame* telling_frame(const Thread& thread);
 
+/// The start of a thread or of a program, of libc or of C++; libc may have no symbol for it.
+bool is_start_of_thread(const Frame& frame);
+
 /// Only the innermost native frames are known: neither the thread's start nor Python code. Which
 /// call of the program it is in, a collective or not, is not known.
 bool is_cut_off(const Thread& thread);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The texts are those of accelerate's debug mode (0.20 to 1.12), the _parse_losses of OpenMMLab,
-// assert_ints_same_as_other_ranks of DeepSpeed, and _check_order of torch's FSDP.
+// assert_ints_same_as_other_ranks of DeepSpeed, _check_order of torch's FSDP, and
+// verify_params_across_processes of torch's DDP.
 #include "collector/detectors/evidence/told_differences.h"
 
 #include <algorithm>
@@ -111,14 +112,37 @@ void read_order(const LogStream& stream, std::size_t index, ToldDifference& out)
   }
 }
 
+/// "Rank 1 has 400 params, while rank 0 has inconsistent 399 params."
+void read_counts(const LogStream& stream, std::size_t index, ToldDifference& out) {
+  constexpr std::string_view kHas = " has ";
+  constexpr std::string_view kInconsistent = "inconsistent ";
+  std::string_view rest = stream[index].text;
+  for (const std::string_view word : {"Rank ", "while rank "}) {
+    const auto one = numbered(rest, word);
+    if (!one || !one->rest.starts_with(kHas)) {
+      return;
+    }
+    std::string_view value = one->rest.substr(kHas.size());
+    if (value.starts_with(kInconsistent)) {
+      value.remove_prefix(kInconsistent.size());
+    }
+    keep(one->rank, value.substr(0, value.find(' ')), out.values);
+    rest = one->rest;
+  }
+}
+
 struct Comparison {
   std::string_view kind;
   std::string_view pattern;
+  // Reads the values into `out`; null if the message has those of one rank only.
   void (*read)(const LogStream& stream, std::size_t index, ToldDifference& out);
 };
 
-constexpr std::array<Comparison, 4> kComparisons = {
-    {{"mismatched-shape", "Cannot apply desired operation due to shape mismatches", read_shapes},
+constexpr std::array<Comparison, 7> kComparisons = {
+    {{"ddp-models-differ", "DDP expects same model across all ranks", read_counts},
+     {"ddp-models-differ", "appears not to match sizes of the same param", nullptr},
+     {"ddp-models-differ", "appears not to match strides of the same param", nullptr},
+     {"mismatched-shape", "Cannot apply desired operation due to shape mismatches", read_shapes},
      {"divergent-branch", "loss log variables are different across GPUs", read_losses},
      {"skipped-sharded-module", "disagreement between rank0 and rank", read_ints},
      {"skipped-sharded-module", "Forward order differs across ranks: rank ", read_order}}};
@@ -163,7 +187,9 @@ ToldDifference told_difference(const model::JobModel& job, std::string_view kind
       if (comparison == kComparisons.end()) {
         continue;
       }
-      comparison->read(stream, i, out);
+      if (comparison->read != nullptr) {
+        comparison->read(stream, i, out);
+      }
       if (stream[i].rank) {
         out.raised.insert(*stream[i].rank);
       }
@@ -179,6 +205,14 @@ ToldDifference told_difference(const model::JobModel& job, std::string_view kind
 bool tells_difference(std::string_view exception) {
   return std::any_of(kComparisons.begin(), kComparisons.end(),
                      [exception](const Comparison& one) { return raises(exception, one); });
+}
+
+std::string_view comparison_in(std::string_view line, std::string_view kind) {
+  const auto* const found =
+      std::find_if(kComparisons.begin(), kComparisons.end(), [&](const Comparison& one) {
+        return one.kind == kind && line.find(one.pattern) != line.npos;
+      });
+  return found == kComparisons.end() ? std::string_view() : found->pattern;
 }
 
 ToldSides sides_of(const ToldDifference& difference) {

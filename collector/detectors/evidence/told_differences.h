@@ -27,6 +27,9 @@ ToldDifference told_difference(const model::JobModel& job, std::string_view kind
 /// True for the exceptions of such a comparison.
 bool tells_difference(std::string_view exception);
 
+/// The constant part of the message of such a comparison in a line; empty if there is none.
+std::string_view comparison_in(std::string_view line, std::string_view kind);
+
 /// How the ranks split by their values. Without a majority, `odd` is the side without the lowest
 /// rank, and no rank is accused.
 struct ToldSides {

@@ -30,6 +30,9 @@ std::optional<model::Frame> eu_stack_frame(std::string_view line) {
   if (line.ends_with(" - 1")) {  // -1: the call precedes the address by one byte
     line.remove_suffix(4);
   }
+  if (frame.module.empty() && line.find("@GLIBC_") != line.npos) {  // printed without -m
+    frame.module = "libc.so.6";
+  }
   frame.function = native_name(line);
   return frame;
 }

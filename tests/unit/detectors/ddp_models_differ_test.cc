@@ -53,6 +53,25 @@ TEST(DdpModelsDiffer, IsSilentOnTheMessageOfACallThatTimedOut) {
   EXPECT_TRUE(of(timeout + raised).empty());
 }
 
+TEST(DdpModelsDiffer, AccusesTheRankWhoseNumberDiffersNotThoseThatCompared) {
+  std::string text;
+  for (const auto* const rank : {"1", "2", "3"}) {
+    const std::string prefix = "[rank" + std::string(rank) + "]: ";
+    text += prefix + "Traceback (most recent call last):\n" + prefix +
+            "  File \"/srv/train.py\", line 12, in main\n" + prefix + "    model = DDP(model)\n" +
+            prefix + "RuntimeError: DDP expects same model across all ranks, but Rank " + rank +
+            " has 400 params, while rank 0 has inconsistent 399 params.\n";
+  }
+  const auto model = job().ranks(4).log({}, text).ended().build();
+  const Findings findings = asked("ddp-models-differ", model);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].summary,
+            "rank 0 has 399 parameters and ranks 1-3 have 400 when DistributedDataParallel wraps "
+            "the model");
+  EXPECT_TRUE(asked("rank-raised", model).empty());
+}
+
 TEST(DdpModelsDiffer, IsAGuessWithoutTheMessage) {
   EXPECT_TRUE(nothing_likely(
       asked("ddp-models-differ", job().ranks(2).stack(0, kConstructor).exited(1, 1).build())));

@@ -36,6 +36,15 @@ TEST(NativePlace, IsTheWaitItselfWhereOnlyTheInterpreterLiesBelow) {
   EXPECT_EQ(found.findings[0].locations.at(0).function, "epoll_wait");
 }
 
+TEST(NativePlace, IsNoWaitOfTheStandardLibrary) {
+  const Diagnosis found = diagnose(
+      without_python("native:futex_wait | native:std::thread::join | native:Reader::~Reader | "
+                     "native:subtype_dealloc | native:_PyEval_EvalFrameDefault | native:main")
+          .build());
+  ASSERT_FALSE(found.findings.empty());
+  EXPECT_EQ(found.findings[0].locations.at(0).function, "Reader::~Reader");
+}
+
 TEST(NativePlace, LeavesFindingsWithALineAlone) {
   const Diagnosis found = diagnose(
       without_python("native:read_shards | py:load@/srv/train.py:9 | native:main").build());

@@ -254,6 +254,7 @@ TEST(EuStack, ReadsThreadsAndModules) {
   EXPECT_EQ(process.role, model::Role::kRank);
   ASSERT_EQ(process.threads.size(), 2U);
   EXPECT_EQ(process.threads[0].frames[0].function, "pthread_cond_wait");
+  EXPECT_EQ(process.threads[0].frames[0].module, "libc.so.6");
   EXPECT_EQ(process.threads[0].frames[1].module, "libtorch_cpu.so");
   EXPECT_EQ(process.threads[0].frames[1].line, 80);
 }
