@@ -260,6 +260,15 @@ Findings findings_of_kernel_waits(const graph::Examination& examination, std::st
   const KernelWait& first = owner == nullptr ? waits.front() : *owner;
   add_where_accused_stand(examination, finding);
   add_waiting(examination, finding);
+  if (finding.locations.empty() && finding.culprits.empty()) {
+    finding.locations.push_back(
+        {.rank = {},
+         .ranks = {},
+         .file = {},
+         .line = 0,
+         .function = first.caller,
+         .note = fmt::format("{} is here, in the kernel", sleeper_name(first))});
+  }
   finding.summary = fmt::format("{} {} in the kernel for {} ({}){}", sleepers(waits),
                                 waits.size() > 1 ? "wait" : "waits", first.what, first.caller,
                                 and_who_waits(finding));

@@ -29,6 +29,8 @@ TEST(KernelWaits, AFileSystemIsAnIoStall) {
   EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
   EXPECT_NE(findings[0].summary.find("process 4711"), std::string::npos);
   EXPECT_NE(findings[0].summary.find("nfs4_do_open"), std::string::npos);
+  ASSERT_EQ(findings[0].locations.size(), 1U);
+  EXPECT_EQ(findings[0].locations[0].function, "nfs4_do_open");
 }
 
 TEST(KernelWaits, TheSameStackTwiceIsLikely) {
