@@ -81,12 +81,8 @@ Findings between_threads(const graph::Examination& examination, Confidence still
       Finding finding = accuse(examination, kKind, {suspect});
       if (const model::Frame* frame = model::find_native_frame(thread, call);
           frame != nullptr && !suspect.place.known()) {
-        finding.locations.push_back({.rank = {},
-                                     .ranks = finding.culprits,
-                                     .file = frame->file,
-                                     .line = frame->line,
-                                     .function = frame->function,
-                                     .note = suspect.note});
+        finding.locations.push_back(
+            location(model::call_site(*frame), finding.culprits, suspect.note));
       }
       if (const model::CallSite at = suspect_in(examination, *process, other).place; at.known()) {
         finding.locations.push_back(

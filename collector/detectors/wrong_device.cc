@@ -270,8 +270,9 @@ that hangs.
 Why: without set_device a rank's first CUDA call, and collectives without tensors, go to GPU 0.
 
 How ddpdoctor knows: from the CUDA contexts of the ranks, from torch's warning, or from NCCL's "Duplicate GPU detected", which names
-both ranks. "Process 101553 has 1.19 GiB memory in use" in torch's message names ranks whose pids NCCL's lines tell. If several GPUs are shared, more processes than GPUs were started. Under ddpdoctor run: a rank initialised CUDA only
-on the GPU of another rank, while the GPU of its own local rank exists and is unused.
+both ranks. "Process 101553 has 1.19 GiB memory in use" in torch's message names ranks whose pids NCCL's lines tell. If several
+GPUs are shared, more processes than GPUs were started. Under ddpdoctor run: a rank initialised CUDA only on the GPU of another rank,
+while the GPU of its own local rank exists and is unused.
 
 Fix:
     + torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

@@ -17,7 +17,9 @@
 #include "collector/detectors/evidence/native_locks.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/model/native_code.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -190,12 +192,8 @@ void add_functions(const GilInversion& found, Finding& finding) {
       {{found.holder, found.taker}, {found.waiter, found.inside}}};
   for (const auto& [thread, frame] : both) {
     if (frame != nullptr) {
-      finding.locations.push_back({.rank = {},
-                                   .ranks = finding.culprits,
-                                   .file = frame->file,
-                                   .line = frame->line,
-                                   .function = frame->function,
-                                   .note = fmt::format("thread {} waits in it", thread->tid)});
+      finding.locations.push_back(location(model::call_site(*frame), finding.culprits,
+                                           fmt::format("thread {} waits in it", thread->tid)));
     }
   }
 }

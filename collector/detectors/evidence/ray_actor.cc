@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/model/log_lines.h"
 
 namespace ddpdoctor::detectors {
@@ -76,13 +77,8 @@ std::optional<model::Rank> rank_of_actor(const model::JobModel& job, const Remot
                        line.find_first_not_of("0123456789", writer + 4) == writer + label.size() &&
                        (actor.host.empty() || line.find("ip=") == line.npos ||
                         line.find("ip=" + actor.host) != line.npos);
-      model::Rank rank = -1;
-      if (own) {
-        const std::string_view number = line.substr(at + kRank.size());
-        std::from_chars(number.data(), number.data() + number.size(), rank);
-      }
-      if (rank >= 0) {
-        return rank;
+      if (const auto rank = own ? leading_number(line.substr(at + kRank.size())) : std::nullopt) {
+        return *rank;
       }
     }
   }

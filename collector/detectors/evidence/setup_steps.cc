@@ -83,12 +83,23 @@ std::string_view switch_of(const std::set<std::string>& via) {
 }
 
 /// World ranks: NCCL numbers the ranks of each communicator from 0.
-void name_ranks(std::int64_t size, std::int64_t world, const model::Fact& fact, SetupEnd& end) {
-  const auto own = fact.number("group_rank");
-  end.rank = fact.rank;
-  if (!end.rank && own && size == world) {
-    end.rank = static_cast<model::Rank>(*own);
+std::int64_t size_of(const model::Fact& fact) {
+  return static_cast<std::int64_t>(fact.number("size").value_or(0));
+}
+
+std::int64_t largest_size(const std::vector<const model::Fact*>& setups) {
+  std::int64_t size = 0;
+  for (const model::Fact* fact : setups) {
+    size = std::max(size, size_of(*fact));
   }
+  return size;
+}
+
+std::optional<model::Rank> rank_of(const model::Fact& fact, std::int64_t world) {
+  const auto own = fact.number("group_rank");
+  return fact.rank || !own || size_of(fact) != world
+             ? fact.rank
+             : std::optional(static_cast<model::Rank>(*own));
 }
 
 SetupEnd end_of(const model::Fact& fact) {
@@ -108,22 +119,20 @@ SetupEnd end_of(const model::Fact& fact) {
 
 std::optional<NcclSetup> unfinished_setup(const model::JobModel& job) {
   NcclSetup out;
-  std::int64_t world = 0;
   const auto all = model::facts(job, "nccl-setup");
   for (const model::Fact* fact : all) {
     if (fact->flag("failed").value_or(false)) {
       return std::nullopt;  // its error is the cause
     }
-    world = std::max(world, static_cast<std::int64_t>(fact->number("size").value_or(0)));
   }
+  const std::int64_t world = largest_size(all);
   for (const model::Fact* fact : all) {
-    const auto size = static_cast<std::int64_t>(fact->number("size").value_or(0));
     const bool finished = fact->flag("finished").value_or(false);
     SetupEnd end = end_of(*fact);
-    name_ranks(size, world, *fact, end);
+    end.rank = rank_of(*fact, world);
     (finished ? out.finished : out.ends).push_back(std::move(end));
     if (!finished) {
-      out.size = std::max(out.size, size);
+      out.size = std::max(out.size, size_of(*fact));
       for (const std::string& via : fact->list("via")) {
         out.via.insert(via);
       }
@@ -131,6 +140,19 @@ std::optional<NcclSetup> unfinished_setup(const model::JobModel& job) {
   }
   return out.ends.empty() || out.ends.size() + out.finished.size() < 2 ? std::nullopt
                                                                        : std::optional(out);
+}
+
+std::map<pid_t, model::Rank> ranks_by_setup(const model::JobModel& job) {
+  const auto all = model::facts(job, "nccl-setup");
+  const std::int64_t world = largest_size(all);
+  std::map<pid_t, model::Rank> out;
+  for (const model::Fact* fact : all) {
+    const auto rank = rank_of(*fact, world);
+    if (rank && fact->pid) {
+      out[*fact->pid] = *rank;
+    }
+  }
+  return out;
 }
 
 SetupStep step_named(const SetupEnd& end) {

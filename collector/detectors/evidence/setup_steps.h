@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -44,6 +45,9 @@ struct SetupStep {
 
 /// Nothing if all finished, a call failed, or fewer than two ranks are known.
 std::optional<NcclSetup> unfinished_setup(const model::JobModel& job);
+
+/// By pid, the ranks of the processes that set up the largest communicator of the logs.
+std::map<pid_t, model::Rank> ranks_by_setup(const model::JobModel& job);
 
 SetupStep step_named(const SetupEnd& end);
 std::string fix_of_step(const SetupStep& step, const std::set<std::string>& via);

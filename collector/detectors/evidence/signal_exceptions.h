@@ -15,7 +15,7 @@ namespace ddpdoctor::detectors {
 std::string signal_of_exception(std::string_view text);
 
 /// The exceptions with which ranks ended because of a signal while other ranks made further calls
-/// and waited in them. Empty if nobody waits for those ranks.
+/// and waited in them. Empty if no rank waits for them.
 std::vector<Traceback> left_for_a_signal(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

@@ -111,6 +111,10 @@ struct Setup {
     size = comm_size_in(info).value_or(0);
   }
   void end(std::string_view info) {
+    if (size == 0) {  // its start was not printed
+      rank = number_behind(info, " rank ", kMaxRank);
+      size = comm_size_in(info).value_or(0);
+    }
     const auto found = open.find(comm_of(info));
     if (found != open.end()) {
       open.erase(found);

@@ -173,7 +173,7 @@ TEST(UncoordinatedStop, NamesTheRankThatALibraryEndedForASignal) {
   EXPECT_TRUE(asked("rank-raised", stopped).empty());
 }
 
-TEST(UncoordinatedStop, IsNoneIfNobodyWaitsForTheRank) {
+TEST(UncoordinatedStop, IsNoneIfNoRankWaits) {
   JobBuilder builder = job();
   builder.ranks(1).exited(0, 1).log(0, kRaisedForASignal).ended();
   EXPECT_TRUE(asked("uncoordinated-stop", builder.build()).empty());

@@ -98,16 +98,21 @@ TEST(WrongDevice, AddsWhatTheLogsSay) {
 }
 
 TEST(WrongDevice, AFullGpuListsProcessesOfOtherRanks) {
-  const std::string nccl =
-      "node7:411:430 [0] NCCL INFO comm 0x65 rank 0 nranks 3 cudaDev 0 busId 1 - Init COMPLETE\n"
-      "node7:412:431 [1] NCCL INFO comm 0x66 rank 1 nranks 3 cudaDev 1 busId 2 - Init COMPLETE\n";
-  const auto told = [&nccl](const std::string& listed) {
-    return asked_of_log(kKind, nccl +
-                                   "[rank0]: Traceback (most recent call last):\n"
-                                   "[rank0]:   File \"/srv/train.py\", line 9, in step\n"
-                                   "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to "
-                                   "allocate 52.00 MiB. GPU 0 has a total capacity of 31.74 GiB. " +
-                                   listed + "Of the allocated memory 20 GiB is allocated.\n");
+  const auto told = [](const std::string& listed) {
+    JobBuilder ranks = job();
+    for (const model::Rank rank : {0, 1}) {
+      ranks.fact("nccl-setup", {{"group_rank", std::int64_t{rank}}, {"size", std::int64_t{3}}}, {},
+                 411 + rank);
+    }
+    return asked(kKind, ranks
+                            .log({},
+                                 "[rank0]: Traceback (most recent call last):\n"
+                                 "[rank0]:   File \"/srv/train.py\", line 9, in step\n"
+                                 "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried "
+                                 "to allocate 52.00 MiB. GPU 0 has a total capacity of 31.74 "
+                                 "GiB. " +
+                                     listed + "Of the allocated memory 20 GiB is allocated.\n")
+                            .build());
   };
   const Findings findings =
       told("Process 411 has 20 GiB memory in use. Process 412 has 1.19 GiB memory in use. ");
