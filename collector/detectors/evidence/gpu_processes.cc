@@ -14,10 +14,11 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// The number behind `words`; nullopt if there is none.
-std::optional<int> number_behind(std::string_view text, std::string_view words) {
-  const std::size_t at = text.find(words);
-  return at == text.npos ? std::nullopt : leading_number(text.substr(at + words.size()));
+/// "GPU 0 has a total capacity of 31.74 GiB".
+std::optional<int> full_gpu(std::string_view line) {
+  constexpr std::string_view kGpu = ". GPU ";
+  const std::size_t at = line.find(kGpu);
+  return at == line.npos ? std::nullopt : leading_number(line.substr(at + kGpu.size()));
 }
 
 /// "Process 101553 has 1.19 GiB memory in use. Process 101552 has …".
@@ -58,7 +59,7 @@ std::optional<Finding> ranks_on_full_gpu(const graph::Examination& examination,
       finding.kind = kind;
       finding.confidence = Confidence::kLikely;
       finding.culprits = others;
-      const auto gpu = number_behind(line, ". GPU ");
+      const auto gpu = full_gpu(line);
       const std::string whose = gpu ? fmt::format("GPU {}", *gpu) : "a GPU";
       finding.summary = fmt::format(
           "{} of {}, whose memory ran out{}", ranks_do(others, "uses memory", "use memory"), whose,
