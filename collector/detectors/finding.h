@@ -34,6 +34,7 @@ struct Location {
   std::string
       note;  // "ranks 0-1,3 have waited here for 4 min 12 s", "the branch that separates them"
   std::vector<Outcome> outcomes{};  // of the decision at this line
+  std::string module{};             // library of a function of compiled code: "libnccl.so.2"
 };
 
 /// What a sentence of evidence has in common with a line of the user's code: a report for people

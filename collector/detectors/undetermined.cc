@@ -16,10 +16,10 @@
 #include "collector/detectors/evidence/device_calls.h"
 #include "collector/detectors/evidence/each_place.h"
 #include "collector/detectors/evidence/engine_waits.h"
-#include "collector/detectors/evidence/first_to_fail.h"
+#include "collector/detectors/evidence/felt_another_end.h"
 #include "collector/detectors/evidence/half_finished.h"
-#include "collector/detectors/evidence/interrupted_parent.h"
 #include "collector/detectors/evidence/nccl_words.h"
+#include "collector/detectors/evidence/next_steps.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/ras_counts.h"
 #include "collector/detectors/evidence/served_requests.h"
@@ -39,41 +39,6 @@ namespace ddpdoctor::detectors::undetermined {
 namespace {
 
 constexpr std::size_t kLongestLine = 240;
-
-/// What to do next, by what is missing: a sentence for each.
-std::string next_steps(const graph::Examination& examination, bool ask_nccl = false) {
-  std::vector<std::string> steps;
-  const model::RankSet unseen = unobserved_ranks(examination);
-  if (!unseen.empty()) {
-    steps.push_back(
-        fmt::format("Run `ddpdoctor attach PID` as the job's user or as root on the {} of {}.",
-                    unseen.size() == 1 ? "node" : "nodes", said(unseen)));
-  }
-  const bool only_logs = model::latest(examination.job) == nullptr && !examination.job.logs.empty();
-  if (!examination.still() && !only_logs) {
-    steps.emplace_back(
-        "Capture the stacks again after 10 s and pass both captures to `ddpdoctor report`.");
-  }
-  if (only_logs && examination.history.empty()) {
-    steps.emplace_back(
-        "While the job hangs, run `ddpdoctor attach PID`: it reads the stacks of all processes.");
-  }
-  const bool recorded = examination.job.history_complete;  // nothing was called yet
-  if (examination.history.empty() && !recorded) {
-    steps.emplace_back(
-        "Start the next run with `ddpdoctor run -- …`, or set TORCH_FR_BUFFER_SIZE=2000 in it and "
-        "pass its flight-recorder dumps to `ddpdoctor report`.");
-  }
-  if (ask_nccl) {
-    steps.emplace_back("Run `ncclras` on a node (NCCL 2.24 or later): it names the rank behind.");
-  }
-  if (steps.empty()) {
-    steps.emplace_back(
-        recorded ? "Compare the output and the command line of the ranks."
-                 : "Start the next run with `ddpdoctor run -- …`: it records every call.");
-  }
-  return fmt::format("{}", fmt::join(steps, " "));
-}
 
 /// "the cause is unknown because ranks 4-7 were not captured".
 std::string why_unknown(const graph::Examination& examination) {
@@ -97,8 +62,7 @@ bool nothing_to_read(const graph::Examination& examination) {
                                         [](const auto& thread) { return !thread.frames.empty(); });
   };
   const auto seen = processes(examination.job);
-  return has_only_addresses(examination.job) && examination.history.empty() &&
-         may_hang(examination) && !examination.job.ended &&
+  return examination.history.empty() && may_hang(examination) && !examination.job.ended &&
          std::none_of(seen.begin(), seen.end(), has_stack);
 }
 
@@ -141,100 +105,6 @@ Findings nothing_known(const graph::Examination& examination) {
       finding.evidence.push_back(
           {.rank = log.rank, .text = "log: a collective timed out; the rank is not named"});
     }
-  }
-  return {finding};
-}
-
-/// No process was seen running, and not all are known to have ended successfully: only logs exist.
-bool only_words_are_left(const model::JobModel& job) {
-  const auto seen = processes(job);
-  bool failed = seen.empty();
-  for (const model::Process* process : seen) {
-    const auto exit = exit_of(job, *process);
-    const bool read = std::any_of(process->threads.begin(), process->threads.end(),
-                                  [](const model::Thread& one) { return !one.frames.empty(); });
-    if (!exit || read) {
-      return false;
-    }
-    failed = failed || exit->signal || exit->status.value_or(0) != 0;
-  }
-  return failed;
-}
-
-/// Every rank that wrote a traceback failed because of another one.
-Findings felt_another_end(const graph::Examination& examination) {
-  const model::JobModel& job = examination.job;
-  const std::vector<FeltAnEnd> felt = only_words_are_left(job) && examination.history.empty()
-                                          ? felt_an_end(job)
-                                          : std::vector<FeltAnEnd>{};
-  if (auto engine = felt.empty() ? std::nullopt : engine_waits(job)) {
-    return {std::move(*engine)};
-  }
-  if (auto interrupt = interrupted_parent(felt); felt.empty() || interrupt) {
-    return interrupt ? Findings{std::move(*interrupt)} : Findings{};
-  }
-  Finding finding;
-  finding.kind = "undetermined";
-  finding.confidence = Confidence::kPossible;
-  model::RankSet ranks;
-  std::map<model::CallSite, model::RankSet> places;
-  for (const FeltAnEnd& one : felt) {
-    const model::RankSet itself = one.rank ? model::RankSet{*one.rank} : model::RankSet{};
-    ranks = ranks.united(itself);
-    if (one.place.known()) {
-      model::RankSet& there = places[one.place];
-      there = there.united(itself);
-    }
-  }
-  for (const auto& [site, there] : places) {
-    finding.locations.push_back(location(
-        site, there, fmt::format("{} failed here", there.empty() ? "a rank" : said(there))));
-  }
-  finding.evidence.push_back(
-      {.rank = felt.front().rank,
-       .text = "log: " + base::elide(base::printable(felt.front().exception), kLongestLine)});
-  const model::RankSet silent = silent_ranks(job, felt);
-  finding.culprits = silent.size() == 1 ? silent : model::RankSet{};
-  const bool files = !model::facts(job, "error-file").empty();
-  const bool one = ranks.size() <= 1;
-  const std::string whom = ranks.empty() ? "a rank" : said(ranks);
-  const model::RankSet others = started_by_other_agents(job);
-  const auto all = [&felt](bool FeltAnEnd::* what) {
-    return std::all_of(felt.begin(), felt.end(), [what](const FeltAnEnd& f) { return f.*what; });
-  };
-  finding.summary = fmt::format(
-      "{} {} {}; {}", whom,
-      !all(&FeltAnEnd::lost_its_connection) ? "failed because of"
-      : one                                 ? "lost its connection to"
-                                            : "lost their connection to",
-      others.size() == 1 ? said(others) : std::string("another rank"),
-      silent.empty() ? std::string("no file shows which rank exited first")
-                     : fmt::format("{} {}", said(silent),
-                                   files ? "left no error file" : "wrote no traceback"));
-  finding.fix =
-      silent.empty()
-          ? "Read the output of the launcher and of the other nodes: it shows which rank exited "
-            "first, and why."
-          : fmt::format(
-                "Read in the output of the launcher how {} exited: killed (dmesg, memory), or by "
-                "sys.exit.",
-                said(silent));
-  const bool in_store = std::all_of(felt.begin(), felt.end(),
-                                    [](const FeltAnEnd& f) { return f.store_wait.known(); });
-  if (silent.empty() && in_store) {
-    finding.waiting = ranks;
-    finding.summary = fmt::format(
-        "{} waited in the store ({}) until the timeout; the rank that sets this key had not set it",
-        whom, place(felt.front().store_wait));
-    finding.fix =
-        "Run `ddpdoctor attach PID` on the launcher during the wait: it shows where the other "
-        "ranks are. If they are only late, pass a longer timeout to init_process_group.";
-  } else if (silent.empty() && !files && all(&FeltAnEnd::timed_out)) {
-    finding.summary = fmt::format(
-        "{} waited for another rank until the timeout; the log does not show which rank did not "
-        "arrive",
-        whom);
-    finding.fix = next_steps(examination);
   }
   return {finding};
 }
@@ -317,19 +187,13 @@ Findings each_waits_for_its_own(const graph::Examination& examination) {
   return {finding};
 }
 
-Findings detect(const graph::Examination& examination) {
+/// What stacks, calls and the words of watchdogs show although no cause is known.
+Findings shown_without_cause(const graph::Examination& examination) {
   const model::RankSet waiting = waiting_ranks(examination);
   if (Findings told = felt_another_end(examination); waiting.empty() && !told.empty()) {
     return told;
   }
   const bool hangs = examination.still() || (examination.job.ended && !waiting.empty());
-  if (nothing_to_read(examination)) {
-    if (auto engine = engine_waits(examination.job)) {
-      return {std::move(*engine)};
-    }
-    const bool well = ended_well_in_nccl(examination.job) || nccl_tests_passed(examination.job);
-    return well ? Findings{} : nothing_known(examination);
-  }
   if (Findings told = all_behind_their_gpus(examination); !told.empty()) {
     return told;
   }
@@ -372,6 +236,18 @@ Findings detect(const graph::Examination& examination) {
   finding.fix = next_steps(examination, ask_nccl);
   tell_each_place(examination, waiting, finding);
   return {finding};
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings shown = shown_without_cause(examination);
+  if (!shown.empty() || !nothing_to_read(examination)) {
+    return shown;
+  }
+  if (auto engine = engine_waits(examination.job)) {
+    return {std::move(*engine)};
+  }
+  const bool well = ended_well_in_nccl(examination.job) || nccl_tests_passed(examination.job);
+  return well ? Findings{} : nothing_known(examination);
 }
 
 constexpr std::string_view kExplanation =

@@ -112,12 +112,8 @@ void tell_native_places(std::vector<Judged>& findings, const graph::Examination&
     if (frame == nullptr) {
       continue;
     }
-    finding.locations.push_back({.rank = rank,
-                                 .ranks = {},
-                                 .file = frame->file,
-                                 .line = frame->line,
-                                 .function = frame->function,
-                                 .note = fmt::format("rank {} is here, in compiled code", rank)});
+    finding.locations.push_back(detectors::location(
+        model::call_site(*frame), {rank}, fmt::format("rank {} is here, in compiled code", rank)));
     finding.fix += fmt::format(
         " These stacks have no Python frames: run `py-spy dump --native --pid PID` or `pystack "
         "remote --native PID` to get the line of rank {}.",

@@ -16,6 +16,7 @@ struct CallSite {
   std::string file;
   int line = 0;
   std::string function;
+  std::string module{};  // of compiled code whose file is unknown: "/usr/lib/libnccl.so.2"
 
   [[nodiscard]] bool known() const {
     return !file.empty();

@@ -93,6 +93,7 @@ struct Fact {
   std::optional<pid_t> pid;
   std::string kind;
   std::map<std::string, FactValue> fields;
+  bool told = false;  // a line of a log says it; neither ddpdoctor nor a tool saw it
 
   [[nodiscard]] std::optional<std::string> text(const std::string& field) const;
   [[nodiscard]] std::optional<double> number(const std::string& field) const;

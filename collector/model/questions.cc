@@ -318,7 +318,10 @@ const Frame* find_native_frame(const Thread& thread, std::string_view part) {
 }
 
 CallSite call_site(const Frame& frame) {
-  return {.file = frame.file, .line = frame.line, .function = frame.function};
+  return {.file = frame.file,
+          .line = frame.line,
+          .function = frame.function,
+          .module = frame.file.empty() ? frame.module : std::string()};
 }
 
 std::optional<std::string_view> source_line(const JobModel& job, std::string_view file, int line) {

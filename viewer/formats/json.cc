@@ -118,6 +118,7 @@ Json location(const model::JobModel& model, const detectors::Location& where) {
   set(out, "rank", where.rank);
   set_host(out, model, where.rank);
   out.update(place(where.file, where.line, where.function));
+  set_text(out, "module", where.module);
   if (!where.ranks.empty()) {
     out["ranks"] = where.ranks.values();
   }

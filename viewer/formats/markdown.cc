@@ -133,9 +133,11 @@ std::string finding_section(const diagnosis::Diagnosis& diagnosis,
     for (const detectors::Location& location : finding.locations) {
       const std::string where = location.file.empty() ? base::printable(location.function)
                                                       : names.place(location.file, location.line);
-      out += fmt::format("| {} | {} | {} |\n", code(where),
-                         code(source_text(diagnosis.job, location.file, location.line)),
-                         escaped_markdown(note_with_values(diagnosis.job, location)));
+      out += fmt::format(
+          "| {} | {} | {} |\n", code(where),
+          code(location.file.empty() ? base::printable(location.module)
+                                     : source_text(diagnosis.job, location.file, location.line)),
+          escaped_markdown(note_with_values(diagnosis.job, location)));
     }
     out += "\n";
   }

@@ -44,6 +44,11 @@ std::string default_note(const detectors::Location& location) {
   return fmt::format("{} {} here", ranks.said(), ranks.size() == 1 ? "is" : "are");
 }
 
+/// "in libnccl.so.2"; empty if the library is unknown.
+std::string in_module(const detectors::Location& location) {
+  return location.module.empty() ? std::string() : "in " + base::printable(location.module);
+}
+
 std::vector<Place> places_of(const diagnosis::Diagnosis& diagnosis,
                              const detectors::Finding& finding, const FileNames& names,
                              std::size_t most) {
@@ -56,7 +61,7 @@ std::vector<Place> places_of(const diagnosis::Diagnosis& diagnosis,
     if (native) {  // only a function of compiled code is known
       constexpr std::size_t kLongestName = 60;
       places.push_back({.where = base::elide(base::printable(location.function), kLongestName),
-                        .code = {},
+                        .code = in_module(location),
                         .note = one_line(location.note)});
       continue;
     }

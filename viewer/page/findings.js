@@ -28,7 +28,7 @@ const decides = (where) => Boolean(where.values) || (ranksOf(where).length === 0
 function drawPlace(where, side) {
   const note = where.note || (ranksOf(where).length ? said(ranges(ranksOf(where))) : "");
   return el("div", {class: `place ${side}`},
-    el("div", {class: "name"}, placeLink(where), where.function ? el("span", {class: "faint small"}, where.function) : null, el("span", {class: "note"}, ...prose(note))),
+    el("div", {class: "name"}, placeLink(where), where.function ? el("span", {class: "faint small"}, where.function + (where.module ? ` in ${where.module}` : "")) : null, el("span", {class: "note"}, ...prose(note))),
     codeBlock(where.file, where.line), ...(where.values ? drawValues(where.values) : []));
 }
 

@@ -103,10 +103,12 @@ std::optional<KernelWait> wait_in(const model::Fact& fact) {
                        .what = row->what,
                        .function = functions[i],
                        .caller = {},
+                       .module = {},
                        .line = {}};
     }
     if (row->part == out->part) {
       out->caller = functions[i];
+      out->module = modules[i];
     }
   }
   return out;
@@ -267,7 +269,9 @@ Findings findings_of_kernel_waits(const graph::Examination& examination, std::st
          .file = {},
          .line = 0,
          .function = first.caller,
-         .note = fmt::format("{} is here, in the kernel", sleeper_name(first))});
+         .note = fmt::format("{} is here, in the kernel", sleeper_name(first)),
+         .outcomes = {},
+         .module = first.module});
   }
   finding.summary = fmt::format("{} {} in the kernel for {} ({}){}", sleepers(waits),
                                 waits.size() > 1 ? "wait" : "waits", first.what, first.caller,

@@ -21,6 +21,7 @@ struct KernelWait {
   std::string_view what;         // "the network file system NFS"
   std::string function;          // the innermost one of that part
   std::string caller;            // the outermost one of that part: "nfs4_file_open"
+  std::string module;            // of the caller: "nfsv4"; empty if it is built in
   std::string line;              // of the kernel log; empty if a stack was printed
   bool uninterruptible = false;  // state D: no signal ends the wait
   bool stays = false;            // two stacks of it are equal

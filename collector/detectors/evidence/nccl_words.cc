@@ -201,13 +201,6 @@ Findings failed_by_nccl(const model::JobModel& job, std::string_view kind) {
 
 }  // namespace
 
-bool has_only_addresses(const model::JobModel& job) {
-  return std::all_of(job.facts.begin(), job.facts.end(), [](const model::Fact& fact) {
-    return fact.kind == "nccl-interface" || fact.kind == "nccl-setup" || fact.kind == "last-bar" ||
-           fact.kind == model::kGpuUse;
-  });
-}
-
 bool ended_well_in_nccl(const model::JobModel& job) {
   const auto all = model::facts(job, "nccl-setup");
   const bool closed = std::all_of(all.begin(), all.end(), [](const model::Fact* fact) {

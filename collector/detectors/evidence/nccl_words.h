@@ -42,7 +42,4 @@ bool nccl_tests_passed(const model::JobModel& job);
 /// in a log tells the cause: a detector of its own reports it.
 bool nccl_explains(const model::JobModel& job, std::string_view exception);
 
-/// No facts are known, or only the addresses and bars that a healthy log has as well.
-bool has_only_addresses(const model::JobModel& job);
-
 }  // namespace ddpdoctor::detectors

@@ -29,18 +29,6 @@ bool told_by_process(const model::Process& process) {
          });
 }
 
-bool is_told_fact(const model::Fact& fact) {
-  constexpr std::array<std::string_view, 19> kKinds = {
-      "last-bar",         "nccl-setup",           "first-failure",
-      "error-file",       "watchdog-stuck",       "watchdog-timeout",
-      "watchdog-error",   "nccl-interface",       "nccl-failure",
-      "progress-bar",     "unfinished-bar",       "progress-line",
-      "announced-work",   "last-message",         "agent-ranks",
-      model::kCallsOfLog, model::kUncountedCalls, model::kExitedByItself,
-      model::kGpuUse};
-  return std::find(kKinds.begin(), kKinds.end(), fact.kind) != kKinds.end();
-}
-
 /// Only logs are known of the job.
 bool only_text(const model::JobModel& job) {
   double told_calls = 0;
@@ -49,7 +37,8 @@ bool only_text(const model::JobModel& job) {
   }
   const auto all = processes(job);
   return !job.logs.empty() && static_cast<double>(job.collectives.size()) <= told_calls &&
-         std::all_of(job.facts.begin(), job.facts.end(), is_told_fact) &&
+         std::all_of(job.facts.begin(), job.facts.end(),
+                     [](const model::Fact& fact) { return fact.told; }) &&
          std::all_of(all.begin(), all.end(),
                      [](const auto* process) { return told_by_process(*process); });
 }

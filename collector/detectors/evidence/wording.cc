@@ -269,7 +269,9 @@ Location location(const model::CallSite& site, const model::RankSet& ranks, std:
                   .file = site.file,
                   .line = site.line,
                   .function = named_function(site.function),
-                  .note = std::move(note)};
+                  .note = std::move(note),
+                  .outcomes = {},
+                  .module = std::string(base::file_name(site.module))};
   if (!ranks.empty()) {
     result.rank = ranks.front();
   }

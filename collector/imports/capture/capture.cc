@@ -172,8 +172,9 @@ void read_facts(const Cursor& in, JobModel& out) {
       fact.pid = static_cast<pid_t>(*number);
     }
     fact.kind = text(entry, "kind");
+    fact.told = entry["told"].flag().value_or(false);
     entry.each_field([&fact](const std::string& name, const Cursor& value) {
-      if (name != "rank" && name != "pid" && name != "kind") {
+      if (name != "rank" && name != "pid" && name != "kind" && name != "told") {
         fact.fields[name] = fact_value(tree_of(value.document(), value.value()));
       }
     });

@@ -135,6 +135,9 @@ ordered_json write_fact(const model::Fact& fact) {
   put(out, "rank", fact.rank);
   put(out, "pid", fact.pid);
   out["kind"] = fact.kind;
+  if (fact.told) {
+    out["told"] = true;
+  }
   for (const auto& [name, value] : fact.fields) {
     const auto* text = std::get_if<std::string>(&value);
     if (text != nullptr) {

@@ -336,9 +336,10 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
                             ? model::JobModel()
                             : job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
   read_shown_sources(lines, job);
-  read_gpu_use(lines, job);
   read_kernel_stacks(lines, job);
   note_rows(process_rows(lines), job);
+  const std::size_t seen_facts = job.facts.size();
+  read_gpu_use(lines, job);
   const std::size_t dumped_calls = job.collectives.size();
   std::string rest = rest_of(lines, finding);
   Told told = Told::kNothing;
@@ -377,6 +378,8 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
                          .kind = std::string(model::kCallsOfLog),
                          .fields = {{"count", told_calls}}});
   }
+  std::for_each(job.facts.begin() + static_cast<std::ptrdiff_t>(seen_facts), job.facts.end(),
+                [](model::Fact& fact) { fact.told = true; });
   add_hosts(labels, path, job);
   for (const Labels* const one : {&labels, &actors}) {
     if (!one->warning.empty()) {
