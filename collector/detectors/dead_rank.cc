@@ -21,6 +21,7 @@
 #include "collector/detectors/evidence/ray_memory.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_kills.h"
+#include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/vanished.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/deaths.h"
@@ -223,7 +224,9 @@ void name_the_actor(const model::JobModel& job, std::vector<ToldFinding>& all) {
 
 /// What messages say of ranks, workers and actors that ended, if no rank is known to be gone.
 Findings told_ends(const graph::Examination& examination) {
-  std::vector<ToldFinding> all = told_by_text(examination, kKind);
+  std::vector<ToldFinding> all = told_after_timeouts(examination.job, kKind)
+                                     ? std::vector<ToldFinding>()
+                                     : told_by_text(examination, kKind);
   name_the_actor(examination.job, all);
   Findings told = summarized(std::move(all));
   if (auto killed = told_kills(examination)) {

@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/past_the_call.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
+#include "collector/detectors/evidence/roll_calls.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/waited_for.h"
@@ -29,6 +30,7 @@
 namespace ddpdoctor::detectors::missing_rank {
 namespace {
 
+constexpr std::string_view kKind = "missing-rank";
 constexpr std::size_t kMostGroupsTold = 5;
 constexpr std::size_t kMostInHeadline = 2;  // calls besides the first one
 
@@ -175,32 +177,6 @@ bool finalized(const graph::Examination& examination, const Side& odd) {
                      [&](model::Rank rank) { return is_in_finalize(examination.standing(rank)); });
 }
 
-/// A rank waited for others until it called MPI_Abort: the job ended before its hang was seen.
-Findings given_up_on(const graph::Examination& examination) {
-  const auto call = given_up(examination);
-  if (!call) {
-    return {};
-  }
-  Finding finding;
-  finding.kind = "missing-rank";
-  finding.confidence = Confidence::kLikely;
-  finding.culprits = call->missing;
-  finding.waiting = call->waiting;
-  finding.summary = fmt::format("{} had not called {} #{} when rank {} called MPI_Abort",
-                                said(call->missing), call->operation, call->sequence, call->rank);
-  for (const model::RankSet* side : {&finding.culprits, &finding.waiting}) {
-    const model::CollectiveCall* last = examination.history.last(call->group, side->front());
-    if (last != nullptr && last->call_site.known()) {
-      finding.locations.push_back(
-          location(last->call_site, *side, fmt::format("last call of {}", said(*side))));
-    }
-  }
-  finding.fix = fmt::format(
-      "Run `ddpdoctor attach PID` while the next run waits: it shows what {} after that line.",
-      ranks_do(call->missing, "does", "do"));
-  return {std::move(finding)};
-}
-
 /// It waits for a batch on which a DataLoader worker works: dataloader-worker-stuck reports it if
 /// the worker does not return.
 bool its_worker_is_busy(const model::JobModel& job, const graph::Standing* standing) {
@@ -235,7 +211,7 @@ Findings before_rendezvous(const graph::Examination& examination) {
   }
   const graph::Standing* first = examination.standing(late.front());
   Finding finding;
-  finding.kind = "missing-rank";
+  finding.kind = kKind;
   finding.confidence = may_find_what_it_polls(examination.job, first)
                            ? Confidence::kPossible
                            : unless_somebody_acts(examination, *still);
@@ -321,8 +297,11 @@ Findings detect(const graph::Examination& examination) {
     if (auto missing = missing_in_new_group(examination)) {
       return {*std::move(missing)};
     }
+    if (auto told = roll_call_missed(examination, kKind, Meeting::kLater)) {
+      return {*std::move(told)};
+    }
     Findings late = before_rendezvous(examination);
-    return late.empty() ? given_up_on(examination) : late;
+    return late.empty() ? given_up_on(examination, kKind) : late;
   }
   for (Explanation& one : all) {
     blame_where_waiting_ends(examination, one.parting.odd);
@@ -367,7 +346,7 @@ Findings detect(const graph::Examination& examination) {
     }
   }
   tell_others(examination, all.front().parting.odd.standing, unjoined, first);
-  first.kind = "missing-rank";
+  first.kind = kKind;
   first.waiting = first.waiting.minus(first.culprits);
   return {first};
 }
@@ -391,7 +370,7 @@ branch or loop that made the rank skip the call.
 }  // namespace
 
 extern const Detector detector;
-const Detector detector = {.kind = "missing-rank",
+const Detector detector = {.kind = kKind,
                            .title = "A rank has not called a collective",
                            .explanation = kExplanation,
                            .detect = detect,

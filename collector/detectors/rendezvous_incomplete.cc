@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/polls_outside_rendezvous.h"
 #include "collector/detectors/evidence/port_holder.h"
 #include "collector/detectors/evidence/rendezvous_places.h"
+#include "collector/detectors/evidence/roll_calls.h"
 #include "collector/detectors/evidence/singletons.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_rendezvous.h"
@@ -89,6 +90,10 @@ bool count_differently(const model::JobModel& job) {
 }
 
 Findings detect(const graph::Examination& examination) {
+  if (auto told = roll_call_missed(examination, kKind, Meeting::kFirst);
+      told && examination.standings.empty()) {
+    return {std::move(*told)};
+  }
   if (Findings nodes = waiting_nodes(examination);
       !nodes.empty() && examination.standings.empty()) {
     return nodes;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -173,11 +174,32 @@ bool are_different_calls(const Calls& calls) {
          (any_differs(calls, Disagreement::kShape) && any_differs(calls, Disagreement::kCallSite));
 }
 
+std::int64_t oldest_known(const GroupView& view) {
+  std::int64_t oldest = std::numeric_limits<std::int64_t>::max();
+  for (const RankProgress& progress : view.progress) {
+    oldest = std::min(oldest, progress.first_known);
+  }
+  return oldest;
+}
+
+/// True if two ranks still wait in one call of the group and gave it different operations: they
+/// disagree whatever a third rank, whose record of it is lost, had called.
+bool wait_in_different_calls(const Reading& reading, const Calls& calls) {
+  Calls waiting;
+  std::copy_if(calls.begin(), calls.end(), std::back_inserter(waiting),
+               [&reading](const auto* call) { return reading.waits_in(*call); });
+  return any_differs(waiting, Disagreement::kOperation);
+}
+
 // After operations differ or a rank is missing, later numbers refer to different calls on different
 // ranks.
 void read_disagreements(const Reading& reading) {
-  Walk walk(reading.history.ranks(reading.view.group.id), first_comparable(reading.view));
+  const std::int64_t first = first_comparable(reading.view);
+  Walk walk(reading.history.ranks(reading.view.group.id), oldest_known(reading.view));
   while (walk.advance()) {
+    if (walk.sequence() < first && !wait_in_different_calls(reading, walk.present())) {
+      continue;
+    }
     note_content(reading, walk);
     if (are_different_calls(walk.present()) || note_missing(reading, walk)) {
       break;

@@ -26,6 +26,14 @@ inline constexpr std::string_view kUncountedCalls = "uncounted-calls";
 /// The fact that a rank exited before others timed out, and not because of a signal.
 inline constexpr std::string_view kExitedByItself = "exited-by-itself";
 
+/// The fact that a log names the ranks that did not reach a barrier: `barrier` (its name),
+/// `line` (the message), `absent` and `came` ("0-2,5"), `first` (they meet there for the first
+/// time).
+inline constexpr std::string_view kRollCall = "roll-call";
+
+/// The fact that frameworks print this number of `ranks` when they start.
+inline constexpr std::string_view kToldWorld = "told-world";
+
 /// The fact that a GPU ("gpu") is busy for so many "percent" of the time, as shown beside a dump.
 inline constexpr std::string_view kGpuUse = "gpu-use";
 

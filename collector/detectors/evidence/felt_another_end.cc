@@ -22,7 +22,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestLine = 240;
+constexpr std::size_t kLongestException = 240;
 
 /// No process was seen running, and not all are known to have ended successfully: only logs exist.
 bool only_words_are_left(const model::JobModel& job) {
@@ -72,7 +72,7 @@ Findings felt_another_end(const graph::Examination& examination) {
   }
   finding.evidence.push_back(
       {.rank = felt.front().rank,
-       .text = "log: " + base::elide(base::printable(felt.front().exception), kLongestLine)});
+       .text = "log: " + base::elide(base::printable(felt.front().exception), kLongestException)});
   const model::RankSet silent = silent_ranks(job, felt);
   finding.culprits = silent.size() == 1 ? silent : model::RankSet{};
   const bool files = !model::facts(job, "error-file").empty();

@@ -7,8 +7,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// An `undetermined` that says who lost whom and which rank's end is not shown; empty if a rank
-/// raised for its own reasons, or processes were seen running.
+/// An `undetermined` that says which ranks lost which other, and which rank's end is not shown;
+/// empty if a rank raised for its own reasons, or processes were seen running.
 Findings felt_another_end(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

@@ -290,6 +290,7 @@ constexpr KnownException kOfTorch[] = {
 /// Of a rank because another failed.
 constexpr KnownException kConsequences[] = {
     {.pattern = "An MPI communication peer process has unexpectedly disconnected"},
+    {.pattern = "Barrier timed out. "},  // of the coordination service of JAX
     {.pattern = "Connection closed by peer"},
     {.pattern = "Connection closed by remote peer"},
     {.pattern = "Socket recv failed while polling for opId"},

@@ -10,6 +10,7 @@
 #include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -28,10 +29,27 @@ const model::Fact* of_another(const model::JobModel& job, std::string_view kind,
   return found == facts.end() ? nullptr : *found;
 }
 
+/// All ranks of the job but these, if the log tells how many there are.
+model::RankSet others_than(const model::JobModel& job, const model::RankSet& ranks) {
+  const auto told = model::facts(job, model::kToldWorld);
+  const int world = told.size() == 1 ? static_cast<int>(told[0]->number("ranks").value_or(0)) : 0;
+  model::RankSet out;
+  for (model::Rank rank = 0; rank < world; ++rank) {
+    if (!ranks.contains(rank)) {
+      out.insert(rank);
+    }
+  }
+  return out;
+}
+
 /// The only rank that is known not to have waited.
-std::optional<model::Rank> sole_worker(const graph::Examination& examination) {
+std::optional<model::Rank> sole_worker(const graph::Examination& examination,
+                                       const model::RankSet& waiting) {
   const model::RankSet elsewhere = ranks_where(examination, is_elsewhere);
-  return elsewhere.size() == 1 ? std::optional(elsewhere.front()) : std::nullopt;
+  const model::RankSet others = others_than(examination.job, waiting);
+  return elsewhere.size() == 1 ? std::optional(elsewhere.front())
+         : others.size() == 1  ? std::optional(others.front())
+                               : std::nullopt;
 }
 
 /// Its last message before the timeout, or that of a writer without a rank; empty if none.
@@ -140,7 +158,7 @@ std::optional<WorkInLog> work_in_log(const graph::Examination& examination) {
   if (fact == nullptr) {
     return std::nullopt;
   }
-  out.rank = fact->rank ? fact->rank : sole_worker(examination);
+  out.rank = fact->rank ? fact->rank : sole_worker(examination, out.waiting);
   return out.seen || out.rank ? std::optional(std::move(out)) : std::nullopt;
 }
 

@@ -19,6 +19,7 @@
 #include "collector/detectors/partings/gradient_hook.h"
 #include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/hidden_loop.h"
+#include "collector/detectors/partings/holders.h"
 #include "collector/detectors/partings/join_shadow.h"
 #include "collector/detectors/partings/loop_cause.h"
 #include "collector/detectors/partings/next_item.h"
@@ -242,11 +243,7 @@ bool read_lonely_forward(const Examination& examination, Explanation& explanatio
 
 // A tie, and the source shows nothing: the side that does something new is the odd one.
 void settle_by_habit(const Examination& examination, Explanation& explanation) {
-  Newcomer odd =
-      explanation.parting.tie ? newcomer(examination, explanation.parting) : Newcomer::kNeither;
-  if (explanation.parting.tie && odd == Newcomer::kNeither) {
-    odd = newcomer_by_rhythm(examination, explanation.parting);
-  }
+  const Newcomer odd = newcomer_of_tie(examination, explanation.parting);
   if (odd == Newcomer::kRest) {
     explanation.turn();
   }
@@ -316,13 +313,16 @@ Cause plain_cause(const Parting& parting) {
 }
 
 // A few ranks in a call that most never reach are the odd ones.
-void blame_the_few(Explanation& explanation) {
-  const Parting& parting = explanation.parting;
+void blame_the_few(const Examination& examination, Explanation& explanation) {
+  Parting& parting = explanation.parting;
+  const bool few = plain_cause(parting) == Cause::kExtra;
+  if (few && narrow_to_holders(examination, parting.odd)) {
+    return;
+  }
   if (parting.has_extra_call()) {
     explanation.cause = Cause::kExtra;
-  } else if (plain_cause(parting) == Cause::kExtra && !parting.shifted && !parting.settled &&
-             !sleep_before_it(parting)) {
-    explanation.parting.turn();
+  } else if (few && !parting.shifted && !parting.settled && !sleep_before_it(parting)) {
+    parting.turn();
     explanation.cause = Cause::kExtra;
   }
 }
@@ -348,7 +348,7 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   if (blocked && !went_past(examination, parting)) {
     return with_next_item(examination, explanation);
   }
-  blame_the_few(explanation);
+  blame_the_few(examination, explanation);
   explanation.fork = fork_between(examination, explanation.parting);
   read_source(examination, explanation);
   if (blocked) {

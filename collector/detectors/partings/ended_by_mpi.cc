@@ -10,6 +10,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/mpi_words.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/disagreed.h"
 #include "collector/model/questions.h"
 
@@ -142,6 +143,34 @@ std::vector<End> first_ends(const graph::Examination& examination) {
   return ends;
 }
 
+/// A call in which a rank waited until it called MPI_Abort, and the ranks that had not reached it.
+struct GivenUp {
+  model::Rank rank = 0;
+  std::string group = {};
+  std::int64_t sequence = 0;
+  std::string operation = {};
+  model::RankSet waiting = {};
+  model::RankSet missing = {};
+};
+
+std::optional<GivenUp> given_up(const graph::Examination& examination) {
+  for (const End& end : first_ends(examination)) {
+    const auto* call = newest_call(examination.job, end.rank, true);
+    for (const Forsaken& one : forsaken_calls(examination)) {
+      if (is_abort(end) && call != nullptr && call->group == one.group &&
+          call->sequence == one.sequence && one.ranks.contains(end.rank) && !one.missing.empty()) {
+        return GivenUp{.rank = end.rank,
+                       .group = one.group,
+                       .sequence = one.sequence,
+                       .operation = one.operation,
+                       .waiting = one.ranks,
+                       .missing = one.missing};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Suspect> ended_by_mpi(const graph::Examination& examination) {
@@ -163,22 +192,29 @@ std::string_view advice_on_end_by_mpi() {
          "ranks were ended with it.";
 }
 
-std::optional<GivenUp> given_up(const graph::Examination& examination) {
-  for (const End& end : first_ends(examination)) {
-    const auto* call = newest_call(examination.job, end.rank, true);
-    for (const Forsaken& one : forsaken_calls(examination)) {
-      if (is_abort(end) && call != nullptr && call->group == one.group &&
-          call->sequence == one.sequence && one.ranks.contains(end.rank) && !one.missing.empty()) {
-        return GivenUp{.rank = end.rank,
-                       .group = one.group,
-                       .sequence = one.sequence,
-                       .operation = one.operation,
-                       .waiting = one.ranks,
-                       .missing = one.missing};
-      }
+Findings given_up_on(const graph::Examination& examination, std::string_view kind) {
+  const auto call = given_up(examination);
+  if (!call) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = kind;
+  finding.confidence = Confidence::kLikely;
+  finding.culprits = call->missing;
+  finding.waiting = call->waiting;
+  finding.summary = fmt::format("{} had not called {} #{} when rank {} called MPI_Abort",
+                                said(call->missing), call->operation, call->sequence, call->rank);
+  for (const model::RankSet* side : {&finding.culprits, &finding.waiting}) {
+    const model::CollectiveCall* last = examination.history.last(call->group, side->front());
+    if (last != nullptr && last->call_site.known()) {
+      finding.locations.push_back(
+          location(last->call_site, *side, fmt::format("last call of {}", said(*side))));
     }
   }
-  return std::nullopt;
+  finding.fix = fmt::format(
+      "Run `ddpdoctor attach PID` while the next run waits: it shows what {} after that line.",
+      ranks_do(call->missing, "does", "do"));
+  return {std::move(finding)};
 }
 
 }  // namespace ddpdoctor::detectors

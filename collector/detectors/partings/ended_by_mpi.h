@@ -3,6 +3,7 @@
 // the whole job.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "collector/detectors/evidence/suspects.h"
@@ -16,15 +17,8 @@ std::vector<Suspect> ended_by_mpi(const graph::Examination& examination);
 /// The fix for such an end.
 std::string_view advice_on_end_by_mpi();
 
-/// A call in which a rank waited until it called MPI_Abort, and the ranks that had not reached it.
-struct GivenUp {
-  model::Rank rank = 0;
-  std::string group = {};
-  std::int64_t sequence = 0;
-  std::string operation = {};
-  model::RankSet waiting = {};
-  model::RankSet missing = {};
-};
-std::optional<GivenUp> given_up(const graph::Examination& examination);
+/// A finding of this kind: a rank waited for others until it called MPI_Abort, so the job ended
+/// before its hang was seen. Empty if none did.
+Findings given_up_on(const graph::Examination& examination, std::string_view kind);
 
 }  // namespace ddpdoctor::detectors

@@ -159,6 +159,12 @@ Newcomer newcomer_by_rhythm(const graph::Examination& examination, const Parting
              : out_of_rhythm(before, kHabit * before.size(), *parting.odd.call, *parting.rest.call);
 }
 
+Newcomer newcomer_of_tie(const graph::Examination& examination, const Parting& parting) {
+  const Newcomer by_calls = parting.tie ? newcomer(examination, parting) : Newcomer::kNeither;
+  return parting.tie && by_calls == Newcomer::kNeither ? newcomer_by_rhythm(examination, parting)
+                                                       : by_calls;
+}
+
 bool left_out_by_rhythm(const graph::Examination& examination, const Parting& parting) {
   if (newcomer_by_rhythm(examination, parting) != Newcomer::kOdd) {
     return false;

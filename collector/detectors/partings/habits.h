@@ -28,6 +28,10 @@ Newcomer newcomer_in_one_line(const graph::Examination& examination,
 /// always did; kNeither if the last calls are new, too, or were followed by both.
 Newcomer newcomer_by_rhythm(const graph::Examination& examination, const Parting& parting);
 
+/// The newcomer of two equal sides, by their calls, else by the rhythm; kNeither if they are
+/// unequal.
+Newcomer newcomer_of_tie(const graph::Examination& examination, const Parting& parting);
+
 /// By the rhythm, the odd side left a call out: it is in the call that came after the other side's
 /// in earlier steps.
 bool left_out_by_rhythm(const graph::Examination& examination, const Parting& parting);

@@ -84,10 +84,15 @@ const model::CollectiveCall* recorded(const Examination& examination, const Dive
   return examination.history.at(divergence.group, rank, divergence.sequence);
 }
 
+/// Of ranks that called different operations, without those that called none.
 model::RankSet all_but_first(const Divergence& divergence) {
+  const bool others_called = divergence.about == graph::Disagreement::kOperation &&
+                             divergence.calls.size() > 1 && divergence.calls[1].call;
   model::RankSet ranks;
   for (std::size_t i = 1; i < divergence.calls.size(); ++i) {
-    ranks = ranks.united(divergence.calls[i].ranks);
+    if (divergence.calls[i].call || !others_called) {
+      ranks = ranks.united(divergence.calls[i].ranks);
+    }
   }
   return ranks;
 }

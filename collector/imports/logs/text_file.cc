@@ -16,29 +16,24 @@
 
 #include "base/text.h"
 #include "collector/imports/flight_recorder/analysis_text.h"
-#include "collector/imports/logs/actors.h"
-#include "collector/imports/logs/as_pasted.h"
 #include "collector/imports/logs/c10d_text.h"
 #include "collector/imports/logs/fabric_text.h"
 #include "collector/imports/logs/gpu_use.h"
 #include "collector/imports/logs/horovod_text.h"
 #include "collector/imports/logs/hung_task.h"
-#include "collector/imports/logs/json_log.h"
 #include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/launcher_text.h"
 #include "collector/imports/logs/nccl_calls.h"
 #include "collector/imports/logs/nccl_setup.h"
 #include "collector/imports/logs/nccl_text.h"
-#include "collector/imports/logs/odd_bytes.h"
-#include "collector/imports/logs/plain_text.h"
+#include "collector/imports/logs/prepared_text.h"
 #include "collector/imports/logs/progress_bars.h"
+#include "collector/imports/logs/roll_calls.h"
 #include "collector/imports/logs/server_text.h"
 #include "collector/imports/logs/shortened_log.h"
-#include "collector/imports/logs/tee_labels.h"
 #include "collector/imports/logs/timed_out.h"
+#include "collector/imports/logs/told_world.h"
 #include "collector/imports/logs/torchrun_text.h"
-#include "collector/imports/logs/traceback_ranks.h"
-#include "collector/imports/logs/traceback_styles.h"
 #include "collector/imports/logs/work_lines.h"
 #include "collector/imports/nccl_ras.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
@@ -46,7 +41,6 @@
 #include "collector/imports/stack_dumps/interrupted.h"
 #include "collector/imports/stack_dumps/kernel_stacks.h"
 #include "collector/imports/stack_dumps/listed_processes.h"
-#include "collector/imports/stack_dumps/margins.h"
 #include "collector/imports/stack_dumps/ranks_of_pids.h"
 #include "collector/imports/stack_dumps/shown_sources.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
@@ -291,32 +285,8 @@ std::string tool_names(const Finding& finding) {
 
 base::Result<model::JobModel> read_text(std::string_view bytes, const std::string& path) {
   const bool cut = bytes.size() > kMostBytes;
-  bytes = without_padding(bytes.substr(cut ? bytes.size() - kMostBytes : 0));
-  const auto decoded = from_utf16(bytes);
-  bytes = decoded ? std::string_view(*decoded) : bytes;
-  const auto even = without_odd_bytes(bytes);
-  bytes = even ? std::string_view(*even) : bytes;
-  const auto unpacked = json_log_text(bytes);
-  bytes = unpacked ? std::string_view(*unpacked) : bytes;
-  const auto written = as_written(bytes);
-  bytes = written ? std::string_view(*written) : bytes;
-  const auto uncoloured = without_colours(bytes);
-  bytes = uncoloured ? std::string_view(*uncoloured) : bytes;
-  const auto pasted = without_margins(bytes);
-  bytes = pasted ? std::string_view(*pasted) : bytes;
-  const auto tracebacks = with_plain_tracebacks(bytes);
-  bytes = tracebacks ? std::string_view(tracebacks->text) : bytes;
-  const auto teed = with_tee_as_ranks(bytes);
-  bytes = teed ? std::string_view(*teed) : bytes;
-  const Labels labels = with_ranks_named(bytes);
-  const std::string_view tagged = labels.text.empty() ? bytes : std::string_view(labels.text);
-  const Labels actors = with_actors_named(tagged);
-  const std::string_view named = actors.text.empty() ? tagged : std::string_view(actors.text);
-  const auto traced = with_ranks_of_tracebacks(named);
-  const std::string_view with_raisers = traced ? std::string_view(*traced) : named;
-  const auto plain = plain_text(with_raisers);
-  const std::string_view text = plain ? std::string_view(*plain) : with_raisers;
-  const auto lines = base::split(text, '\n');
+  const PreparedText prepared(bytes.substr(cut ? bytes.size() - kMostBytes : 0));
+  const auto lines = base::split(prepared.text(), '\n');
   Finding finding;
   finding.taken.resize(lines.size());
   const auto streams = streams_of(lines);
@@ -324,8 +294,8 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     read_dumps(stream, rank, finding);
   }
   auto raised = add_timed_out(streams, path, finding);
-  if (tracebacks && finding.tools.contains(kTimedOut)) {
-    add_absent(tracebacks->members, raised);
+  if (prepared.tracebacks() && finding.tools.contains(kTimedOut)) {
+    add_absent(prepared.tracebacks()->members, raised);
   }
   add_interrupted(streams, finding);
   give_ranks_of_pids(lines, finding.dumps);
@@ -348,6 +318,8 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     const auto of_path = rank_in_path(path, {});
     const auto rank = agent ? agent : of_path;  // "worker-0" of a pod counts nodes
     told = read_c10d_text(rest, rank, job);
+    read_roll_calls(rest, job);
+    read_told_world(rest, job);
     read_horovod_text(rest, job);
     read_analysis_text(rest, job);
     for (const model::Rank ended : read_torchrun_text(rest, job)) {
@@ -361,7 +333,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     read_nccl_text(rest, job);
     read_nccl_setup(rest, job);
     read_nccl_calls(rest, job);
-    read_progress_bars(named, job);
+    read_progress_bars(prepared.named(), job);
     read_work_lines(rest, job);
     job.coverage.observed.push_back(fmt::format("{}{}", model::kReadAsLog, path));
     job.logs.push_back({.rank = rank, .text = model::without_secrets(shortened(std::move(rest)))});
@@ -380,8 +352,8 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   }
   std::for_each(job.facts.begin() + static_cast<std::ptrdiff_t>(seen_facts), job.facts.end(),
                 [](model::Fact& fact) { fact.told = true; });
-  add_hosts(labels, path, job);
-  for (const Labels* const one : {&labels, &actors}) {
+  add_hosts(prepared.labels(), path, job);
+  for (const Labels* const one : {&prepared.labels(), &prepared.actors()}) {
     if (!one->warning.empty()) {
       job.coverage.warnings.push_back(one->warning);
     }

@@ -115,10 +115,18 @@ model::Role role_of_native(const model::Process& process) {
   return in_job ? model::Role::kRank : model::Role::kOther;
 }
 
+/// A rank whose number its command gives as a local one.
+bool has_local_rank(const model::Process& process) {
+  return process.role == model::Role::kRank && process.rank && process.pid != 0 &&
+         model::was_dumped(process) && has_only_local_rank(process.command) &&
+         process.rank == rank_in_command(process.command);
+}
+
 /// Files of several machines may be numbered from 0 on each: two processes with one number are two
-/// different, unknown ranks.
+/// different, unknown ranks. So are two processes whose commands have one local rank.
 void forget_local_ranks(model::JobModel& job) {
   std::map<model::Rank, std::set<std::string>> hosts;
+  std::map<model::Rank, std::set<pid_t>> locals;
   const auto dumped = [](const model::Process& process) {
     return process.role == model::Role::kRank && process.rank && !process.host.empty() &&
            model::was_dumped(process);
@@ -127,12 +135,16 @@ void forget_local_ranks(model::JobModel& job) {
     if (dumped(process)) {
       hosts[*process.rank].insert(process.host);
     }
+    if (has_local_rank(process)) {
+      locals[*process.rank].insert(process.pid);
+    }
   }
-  const bool twice = std::any_of(hosts.begin(), hosts.end(),
-                                 [](const auto& one) { return one.second.size() > 1; });
+  const auto several = [](const auto& one) { return one.second.size() > 1; };
+  const bool twice = std::any_of(hosts.begin(), hosts.end(), several);
+  const bool twice_local = std::any_of(locals.begin(), locals.end(), several);
   for (model::Observation& observation : job.observations) {
     for (model::Process& process : observation.processes) {
-      if (twice && dumped(process)) {
+      if ((twice && dumped(process)) || (twice_local && has_local_rank(process))) {
         process.rank.reset();
       }
     }

@@ -24,6 +24,9 @@ std::string host_in_path(std::string_view path);
 /// "--local_rank=2", "--rank 2", "RANK=2".
 std::optional<model::Rank> rank_in_command(const std::vector<std::string>& command);
 
+/// True for "--local_rank=2" without a global rank.
+bool has_only_local_rank(const std::vector<std::string>& command);
+
 /// The number behind the last "rank" of a text that has one: "# MPI rank 0", "rank_3", "rank: 3".
 std::optional<model::Rank> rank_in_text(std::string_view text);
 

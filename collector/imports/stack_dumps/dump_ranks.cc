@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <span>
 
 #include "base/lower.h"
 #include "base/text.h"
@@ -70,6 +71,32 @@ std::optional<model::Rank> bare_number(std::string_view name, const std::vector<
                                     : std::nullopt;
 }
 
+constexpr std::array<std::string_view, 3> kGlobalWords = {"--rank", "--global_rank",
+                                                          "--global-rank"};
+constexpr std::array<std::string_view, 2> kLocalWords = {"--local_rank", "--local-rank"};
+constexpr std::array<std::string_view, 3> kOtherWords = {"RANK", "RANK_ID", "rank"};
+
+/// The number behind the first of these words that a command has: "--rank=2", "--rank 2", "RANK=2".
+std::optional<model::Rank> rank_behind(std::span<const std::string_view> words,
+                                       const std::vector<std::string>& command) {
+  for (const std::string_view word : words) {
+    for (std::size_t i = 0; i < command.size(); ++i) {
+      std::string_view rest = command[i];
+      if (!take_prefix(rest, word)) {
+        continue;
+      }
+      const bool next = rest.empty() && word.starts_with("--") && i + 1 < command.size();
+      const auto number = next                     ? number_of(command[i + 1], kMostRank)
+                          : take_prefix(rest, "=") ? number_of(rest, kMostRank)
+                                                   : std::nullopt;
+      if (number) {
+        return static_cast<model::Rank>(*number);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<model::Rank> rank_in_path(std::string_view path,
@@ -116,25 +143,14 @@ std::string host_in_path(std::string_view path) {
 }
 
 std::optional<model::Rank> rank_in_command(const std::vector<std::string>& command) {
-  constexpr std::array<std::string_view, 8> kWords = {
-      "--rank",       "--global_rank", "--global-rank", "--local_rank",
-      "--local-rank", "RANK",          "RANK_ID",       "rank"};
-  for (const std::string_view word : kWords) {
-    for (std::size_t i = 0; i < command.size(); ++i) {
-      std::string_view rest = command[i];
-      if (!take_prefix(rest, word)) {
-        continue;
-      }
-      const bool next = rest.empty() && word.starts_with("--") && i + 1 < command.size();
-      const auto number = next                     ? number_of(command[i + 1], kMostRank)
-                          : take_prefix(rest, "=") ? number_of(rest, kMostRank)
-                                                   : std::nullopt;
-      if (number) {
-        return static_cast<model::Rank>(*number);
-      }
-    }
-  }
-  return std::nullopt;
+  const auto global = rank_behind(kGlobalWords, command);
+  const auto local = global ? global : rank_behind(kLocalWords, command);
+  return local ? local : rank_behind(kOtherWords, command);
+}
+
+bool has_only_local_rank(const std::vector<std::string>& command) {
+  return rank_behind(kLocalWords, command) && !rank_behind(kGlobalWords, command) &&
+         !rank_behind(kOtherWords, command);
 }
 
 std::optional<model::Rank> rank_in_text(std::string_view text) {

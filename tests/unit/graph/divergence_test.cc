@@ -72,6 +72,16 @@ TEST(Divergence, ComparesOnlyFromTheLargestFirstRecordOn) {
   EXPECT_EQ(examination.groups.at(0).progress_of(1)->first_known, 45);
 }
 
+TEST(Divergence, SeesTwoRanksInDifferentCallsOfWhichAThirdHasNoRecord) {
+  const model::JobModel told =
+      job().ranks(3).barrier(2, 696).all_reduce({0}, 696).all_reduce({1}, 697).build();
+  const Examination examination = examine(told);
+  const auto& divergence = examination.groups.at(0).first_divergence;
+  ASSERT_TRUE(divergence.has_value());
+  EXPECT_EQ(divergence->sequence, 696);
+  EXPECT_EQ(divergence->about, Disagreement::kOperation);
+}
+
 TEST(Divergence, SeesARankBehindTheOthersWholeRing) {
   const model::JobModel told = job().ranks(2).history(0, 500, 600).history(1, 100, 200).build();
   const Examination examination = examine(told);

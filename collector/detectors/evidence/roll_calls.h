@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that a log names because they did not reach a barrier.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "collector/detectors/finding.h"
+#include "collector/graph/examination.h"
+
+namespace ddpdoctor::detectors {
+
+/// Which barriers: those where ranks meet for the first time, or later ones.
+enum class Meeting { kFirst, kLater };
+
+/// A finding of this kind that accuses the ranks that did not reach it; nothing if no log names
+/// any.
+std::optional<Finding> roll_call_missed(const graph::Examination& examination,
+                                        std::string_view kind, Meeting meeting);
+
+}  // namespace ddpdoctor::detectors
