@@ -231,9 +231,57 @@ Finding finding_of(const graph::Examination& examination, const Crossing& crossi
   return finding;
 }
 
+/// In a send or a receive with this rank, or with an unknown one while there is only one other.
+bool may_wait_with(const graph::Standing& standing, std::string_view operation, model::Rank peer,
+                   bool only_two) {
+  return standing.activity == graph::Activity::kPointToPoint && standing.call &&
+         standing.call->operation == operation &&
+         (standing.call->peer ? *standing.call->peer == peer : only_two);
+}
+
+/// Stacks alone: one rank waits in a send to another one that waits in a receive from it. If these
+/// were one message, neither would wait.
+std::optional<Finding> unmatched_pair(const graph::Examination& examination) {
+  const auto& all = examination.standings;
+  const bool only_two = all.size() == 2 && examination.job.world_size.value_or(2) == 2;
+  for (const graph::Standing& sender : all) {
+    for (const graph::Standing& receiver : all) {
+      if (!may_wait_with(sender, "send", receiver.rank, only_two) ||
+          !may_wait_with(receiver, "recv", sender.rank, only_two) || sender.moved ||
+          receiver.moved) {
+        continue;
+      }
+      Finding finding;
+      finding.kind = kKind;
+      finding.confidence = Confidence::kPossible;
+      finding.culprits = {sender.rank, receiver.rank};
+      finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+      finding.summary = fmt::format(
+          "rank {} is waiting in send to rank {}, and rank {} in recv from rank {}: they wait for "
+          "different messages",
+          sender.rank, receiver.rank, receiver.rank, sender.rank);
+      finding.fix = fmt::format(
+          "Receive on rank {} in the order in which rank {} sends, with the same group and tag. "
+          "`ddpdoctor run -- …` records the messages of both.",
+          receiver.rank, sender.rank);
+      for (const graph::Standing* one : {&sender, &receiver}) {
+        if (one->user.known()) {
+          finding.locations.push_back(location(
+              *one, fmt::format("rank {} is waiting in {} here", one->rank, one->call->operation)));
+        }
+      }
+      return finding;
+    }
+  }
+  return std::nullopt;
+}
+
 Findings detect(const graph::Examination& examination) {
   if (!may_hang(examination)) {
     return {};
+  }
+  if (auto pair = examination.history.empty() ? unmatched_pair(examination) : std::nullopt) {
+    return {std::move(*pair)};
   }
   const bool complete =
       examination.job.history_complete && examination.job.coverage.events_lost == 0;
@@ -259,7 +307,8 @@ gradient first but its neighbour sends the activation first, the rank gets the a
 
 How ddpdoctor knows: it compares the recorded messages between two ranks in the order of the calls. The send and the recv of one pair
 differ in size or tag, and the matching partner is at a different position. If the recording does not cover the job from its start,
-ddpdoctor compares the messages that are still open.
+ddpdoctor compares the messages that are still open. Without a recording, from stacks: one rank waits in send to another that waits
+in recv from it, and a message that both meant would have been passed (possible).
 
 Fix: use the same order on both ranks.
 

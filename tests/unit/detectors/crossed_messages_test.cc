@@ -124,5 +124,24 @@ TEST(CrossedMessages, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("crossed-messages", records_reversed(told({4, 8}, {8, 4}).build()))));
 }
 
+/// Stacks alone: rank 0 waits in a call with rank 1, rank 1 in one with rank 0.
+model::JobModel stacks_in(const std::string& first, const std::string& second) {
+  const std::string torch = "@/v/torch/distributed/distributed_c10d.py:1 | ";
+  JobBuilder builder = job();
+  builder.ranks(2);
+  builder.stack(0, "py:" + first + torch + "py:give@/srv/train.py:7");
+  builder.stack(1, "py:" + second + torch + "py:take@/srv/train.py:9");
+  return builder.looked_once().build();
+}
+
+TEST(CrossedMessages, StacksOfASendAndItsOnlyReceiverThatBothWait) {
+  const Findings findings = asked("crossed-messages", stacks_in("send", "recv"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].locations.size(), 2U);
+  EXPECT_TRUE(asked("crossed-messages", stacks_in("send", "send")).empty());
+  EXPECT_TRUE(asked("crossed-messages", stacks_in("recv", "barrier")).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
