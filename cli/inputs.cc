@@ -84,10 +84,18 @@ const InputFormat* format_of(std::string_view head, const std::string& path) {
   return format;
 }
 
-/// A text with an error message, or with a command, is the output of a program, whatever its name.
+/// A name that people give to the output of a program.
+bool is_named_like_output(std::string_view path) {
+  constexpr std::array<std::string_view, 4> kEndings = {".log", ".out", ".err", ".txt"};
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [path](std::string_view ending) { return path.ends_with(ending); });
+}
+
+/// A text with an error message, with a command or with such a name is the output of a program.
 const InputFormat* plain_log(const std::string& head, const std::string& path) {
   const auto tail = head.size() == kHead ? read_tail(path) : base::Result<std::string>(head);
-  const bool tells = imports::tells_of_trouble(head) || imports::is_terminal_copy(head) ||
+  const bool tells = (is_named_like_output(path) && imports::is_plain_text(head)) ||
+                     imports::tells_of_trouble(head) || imports::is_terminal_copy(head) ||
                      (tail && imports::tells_of_trouble(*tail));
   return tells ? &input_formats().back() : nullptr;
 }

@@ -18,6 +18,7 @@
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/rendezvous_failures.h"
+#include "collector/detectors/evidence/shared_code.h"
 #include "collector/detectors/evidence/signal_exceptions.h"
 #include "collector/detectors/evidence/standing_handlers.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -75,6 +76,7 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
   // If ranks are known, it may come from any tool that the job's script runs.
   if (!traceback.rank) {
     return model::ranks_seen(job).empty() || every_rank_failed(job) ||
+                   is_code_of_ranks(job, traceback) ||
                    (traceback.of_process && was_interrupted(job))
                ? Confidence::kLikely
                : Confidence::kPossible;

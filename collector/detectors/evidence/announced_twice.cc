@@ -86,7 +86,12 @@ std::optional<AnnouncedTooFew> announced_too_few(const model::JobModel& job) {
   AnnouncedTooFew out;
   int world = 0;
   bool last = false;  // no other output follows
+  int announcing = 0;
   for (const model::Log& log : job.logs) {
+    if (log.text.find("GLOBAL_RANK: ") == std::string::npos) {
+      continue;
+    }
+    ++announcing;
     for (const std::string_view line : base::split(log.text, '\n')) {
       const auto one = announcement_in(line);
       if (all_have_started(line)) {
@@ -108,7 +113,7 @@ std::optional<AnnouncedTooFew> announced_too_few(const model::JobModel& job) {
       out.never.insert(rank);
     }
   }
-  const bool told = last && job.logs.size() == 1 && out.there.size() > 1 && out.there.contains(0) &&
+  const bool told = last && announcing == 1 && out.there.size() > 1 && out.there.contains(0) &&
                     !out.never.empty();
   return told ? std::optional(std::move(out)) : std::nullopt;
 }

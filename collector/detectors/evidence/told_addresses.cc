@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/address_notes.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/evidence/written_after.h"
 #include "collector/model/log_lines.h"
 
 namespace ddpdoctor::detectors {
@@ -233,7 +234,11 @@ class Camps {
 }  // namespace
 
 std::vector<AddressDispute> told_addresses(const model::JobModel& job) {
-  if (job.logs.empty() || !rendezvous_failed(job)) {
+  if (job.logs.empty()) {
+    return {};
+  }
+  const bool failed = rendezvous_failed(job);
+  if (!failed && output_goes_on(job)) {
     return {};
   }
   Notes notes = read_notes(job);
@@ -247,8 +252,9 @@ std::vector<AddressDispute> told_addresses(const model::JobModel& job) {
   for (const auto& [key, speakers] : notes) {
     for (const Sort sort : {Sort::kRank, Sort::kNode, Sort::kLog, Sort::kUnnamed}) {
       AddressDispute dispute{.name = key.first, .camps = camps.of(sort, speakers)};
-      if (dispute.camps.size() < 2 || are_attempts(dispute.camps, speakers) ||
-          (sort == Sort::kUnnamed && retried)) {
+      // Ranks that print different addresses and then nothing never met, whatever ended the job.
+      if ((!failed && sort != Sort::kRank) || dispute.camps.size() < 2 ||
+          are_attempts(dispute.camps, speakers) || (sort == Sort::kUnnamed && retried)) {
         continue;
       }
       // "master_port" in small letters is a word of configurations and of prose, too.

@@ -30,6 +30,9 @@ bool is_process_table(std::string_view head, std::string_view path);
 /// Output of a job: tracebacks, rank prefixes, messages of torch and NCCL.
 bool is_log(std::string_view head, std::string_view path);
 
+/// Printable text, and no document such as JSON, XML or PDF.
+bool is_plain_text(std::string_view text);
+
 /// Some line reports an error or a warning. A user who names such a file wants it read.
 bool tells_of_trouble(std::string_view text);
 

@@ -247,14 +247,17 @@ bool is_terminal_copy(std::string_view text) {
   return printable(text) && std::any_of(lines.begin(), lines.end(), has_prompt);
 }
 
-bool tells_of_trouble(std::string_view text) {
+bool is_plain_text(std::string_view text) {
   const std::string_view begin = base::trim(text.substr(0, 4096));
   const bool printed = begin.starts_with("{'");  // a dict that a Python program prints
   const bool document = (begin.starts_with('{') && !printed) || begin.starts_with("[{") ||
                         begin.starts_with('<') || begin.starts_with("%PDF");
+  return !document && printable(text);
+}
+
+bool tells_of_trouble(std::string_view text) {
   const auto lines = base::split(text, '\n');
-  return !document && printable(text) &&
-         std::any_of(lines.begin(), lines.end(), model::tells_trouble);
+  return is_plain_text(text) && std::any_of(lines.begin(), lines.end(), model::tells_trouble);
 }
 
 }  // namespace ddpdoctor::imports

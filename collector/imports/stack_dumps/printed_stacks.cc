@@ -149,6 +149,26 @@ std::string ident_in(string_view heading) {
   return best.size() > 2 ? best : std::string();
 }
 
+/// 4711 of "ProcessID=4711, ThreadID=1403", "process 4711 thread 1403", "pid: 4711"; 0 if there is
+/// none.
+pid_t pid_in_heading(string_view heading) {
+  const std::string low = base::lower(heading);
+  for (const string_view word : {"process", "pid"}) {
+    const std::size_t at = low.find(word);
+    std::size_t begin = at == low.npos ? low.npos : at + word.size();
+    begin = begin != low.npos && low.compare(begin, 2, "id") == 0 ? begin + 2 : begin;
+    begin = low.find_first_not_of(" =:#(", begin);
+    const std::size_t end = std::min(low.find_first_not_of("0123456789", begin), low.size());
+    const auto number = begin < end
+                            ? number_of(string_view(low).substr(begin, end - begin), kMaxPid)
+                            : std::nullopt;
+    if (number) {
+      return static_cast<pid_t>(*number);
+    }
+  }
+  return 0;
+}
+
 /// "loader" of "# Thread: loader(1403)"; empty if the heading has only the number.
 std::string name_in(string_view heading) {
   constexpr std::array<string_view, 12> kWords = {"thread",  "threadid", "stack", "stacks",
@@ -192,6 +212,7 @@ bool shows_thread(const model::Thread& thread, string_view ident) {
 struct PrintedThread {
   model::Thread thread;
   std::string ident;
+  pid_t pid = 0;  // of its process, if the heading has it
 };
 
 /// The same thread again, with its outermost calls alone: the copy ends in the middle of a stack.
@@ -205,7 +226,7 @@ bool is_cut_copy(const PrintedThread& one, const PrintedThread& whole) {
                     });
 }
 
-/// A process ends where a second main thread, or a thread seen before, begins.
+/// A process ends where a second main thread, a thread seen before, or a different pid begins.
 void add_processes(std::vector<PrintedThread> threads, StackDump whole,
                    std::vector<StackDump>& out) {
   const bool main_first = !threads.empty() && is_of_main(threads.front().thread);
@@ -218,6 +239,7 @@ void add_processes(std::vector<PrintedThread> threads, StackDump whole,
     }
     StackDump dump = new_dump();
     dump.sources = whole.sources;
+    dump.process.pid = now.front().pid;
     for (PrintedThread& one : now) {
       if (is_of_main(one.thread)) {
         dump.identity = one.ident;
@@ -236,11 +258,12 @@ void add_processes(std::vector<PrintedThread> threads, StackDump whole,
                       std::any_of(now.begin(), now.end(), [&one](const PrintedThread& other) {
                         return other.ident == one.ident;
                       });
+    const bool elsewhere = !now.empty() && now.front().pid != one.pid;
     const bool main = is_of_main(one.thread);
     const bool has_main = std::any_of(now.begin(), now.end(), [](const PrintedThread& other) {
       return is_of_main(other.thread);
     });
-    if (seen || (has_main && mains > 1 && (main || !main_first))) {
+    if (seen || elsewhere || (has_main && mains > 1 && (main || !main_first))) {
       finish();
     }
     now.push_back(std::move(one));
@@ -270,6 +293,7 @@ bool read_printed_stacks(Lines& lines, std::vector<StackDump>& out) {
       heading = is_rule(line) ? heading : std::string(line);
     }
     PrintedThread one;
+    one.pid = pid_in_heading(heading);
     one.ident = ident_in(heading);
     one.thread.name = base::elide(name_in(heading), kLongestName);
     if (!read_printed_frames(ahead, one.thread, whole)) {
