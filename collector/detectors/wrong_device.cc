@@ -26,6 +26,8 @@
 namespace ddpdoctor::detectors::wrong_device {
 namespace {
 
+constexpr std::string_view kGuessed = "devices used by this process are currently unknown";
+
 constexpr std::string_view kKind = "wrong-device";
 constexpr std::string_view kFix =
     "Call torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"])) before any CUDA or collective "
@@ -190,8 +192,7 @@ bool add_what_logs_say(const model::JobModel& job, const std::string& gpu, Findi
       const std::string_view line = stream[i].text;
       const bool out_of_memory = line.find("CUDA out of memory") != std::string_view::npos &&
                                  line.find(full) != std::string_view::npos;
-      const bool unknown =
-          line.find("devices used by this process are currently unknown") != std::string_view::npos;
+      const bool unknown = base::contains(line, kGuessed);
       if (!stream[i].rank || !finding.culprits.contains(*stream[i].rank) ||
           !(out_of_memory || unknown)) {
         continue;
@@ -208,6 +209,30 @@ bool add_what_logs_say(const model::JobModel& job, const std::string& gpu, Findi
     }
   }
   return said_so;
+}
+
+/// "using GPU 2 to perform barrier as devices used by this process are currently unknown": the GPUs
+/// that torch guessed for several ranks are all different, as they should be.
+bool guessed_apart(const model::JobModel& job) {
+  std::set<std::string_view> gpus;
+  model::RankSet ranks;
+  for (const LogStream& stream : log_streams(job)) {
+    for (const LogLine& line : stream) {
+      constexpr std::string_view kGpu = "using GPU ";
+      const std::size_t at = line.text.find(kGpu);
+      if (at != line.text.npos && base::contains(line.text, kGuessed) && line.rank) {
+        const std::string_view rest = line.text.substr(at + kGpu.size());
+        gpus.insert(rest.substr(0, rest.find(' ')));
+        ranks.insert(*line.rank);
+      }
+    }
+  }
+  return ranks.size() > 1 && gpus.size() == ranks.size();
+}
+
+bool rests_on_guess(const Finding& finding) {
+  return std::all_of(finding.evidence.begin(), finding.evidence.end(),
+                     [](const Evidence& one) { return base::contains(one.text, kGuessed); });
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -239,8 +264,10 @@ Findings detect(const graph::Examination& examination) {
   }
   std::vector<ToldFinding> texts = told_by_text(examination, kKind);
   auto shared = shared_gpus(examination, kKind, kFix);
-  std::erase_if(texts, [&findings, &shared](const ToldFinding& text) {
-    return (shared && text.messages == std::set{Message::kOneGpu}) ||
+  const bool apart = !texts.empty() && guessed_apart(job);
+  std::erase_if(texts, [&findings, &shared, apart](const ToldFinding& text) {
+    return (apart && rests_on_guess(text.finding)) ||
+           (shared && text.messages == std::set{Message::kOneGpu}) ||
            std::any_of(findings.begin(), findings.end(), [&text](const Finding& known) {
              return text.finding.culprits.minus(known.culprits).empty();
            });

@@ -159,6 +159,7 @@ const Operation* operation_in(const WrapperRow& row, const stacks::Frame& frame)
 struct WrapperFunction {
   bool listed = false;  // with an operation or as a helper in the file of a wrapper
   const Operation* operation = nullptr;
+  string_view package;  // "deepspeed/"
 };
 
 WrapperFunction wrapper_function(const stacks::Frame& frame) {
@@ -168,6 +169,7 @@ WrapperFunction wrapper_function(const stacks::Frame& frame) {
         (row.function.empty() || plain_name(frame.function) == row.function)) {
       out.listed = true;
       out.operation = operation_in(row, frame);
+      out.package = row.file.substr(0, row.file.find('/') + 1);
     }
   }
   return out;
@@ -177,13 +179,21 @@ WrapperFunction wrapper_function(const stacks::Frame& frame) {
 
 WrappedCall wrapped_call(std::span<const stacks::Frame> frames) {
   WrappedCall out;
+  const stacks::Frame* inside = nullptr;  // a decorator of the framework around the wait itself
   for (const stacks::Frame& frame : frames) {
     if (frame.language != stacks::Language::kPython) {
       continue;
     }
     const WrapperFunction one = wrapper_function(frame);
-    if (out.operation.empty() ? !one.listed && !model::is_torch_file(frame.file)
-                              : one.operation == nullptr) {
+    if (out.operation.empty() && inside != nullptr &&
+        (one.operation == nullptr || !contains_part(inside->file, one.package))) {
+      break;
+    }
+    if (out.operation.empty() && !one.listed && !model::is_torch_file(frame.file)) {
+      inside = &frame;
+      continue;
+    }
+    if (!out.operation.empty() && one.operation == nullptr) {
       break;
     }
     if (one.operation != nullptr) {

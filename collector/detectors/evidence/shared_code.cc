@@ -9,7 +9,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// One is the whole path of a file, the other the end of it: "train/loop.py" of "/srv/train/loop.py".
+/// One is the whole path of a file, the other the end of it: "train/loop.py" of
+/// "/srv/train/loop.py".
 bool is_end_of_path(std::string_view whole, std::string_view end) {
   return whole.ends_with(end) &&
          (whole.size() == end.size() || whole[whole.size() - end.size() - 1] == '/');
@@ -26,8 +27,8 @@ bool is_one_function(const model::Frame& frame, const model::CallSite& site) {
 bool is_code_of_ranks(const model::JobModel& job, const Traceback& traceback) {
   const auto all = processes(job);
   return std::any_of(all.begin(), all.end(), [&traceback](const model::Process* process) {
-    const model::Thread* main = process->role == model::Role::kRank ? model::main_thread(*process)
-                                                                    : nullptr;
+    const model::Thread* main =
+        process->role == model::Role::kRank ? model::main_thread(*process) : nullptr;
     return main != nullptr &&
            std::any_of(main->frames.begin(), main->frames.end(), [&](const model::Frame& frame) {
              return std::any_of(

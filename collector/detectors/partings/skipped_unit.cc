@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collector/detectors/partings/framework_paths.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/paths/libraries.h"
@@ -55,6 +56,21 @@ bool has_the_gather_before_it(const Examination& examination, const Explanation&
          (ahead == Ahead::kNeither && explanation.fork->ours.line < explanation.fork->theirs.line);
 }
 
+/// In the innermost function of a framework that both sides are in, the odd side is in an earlier
+/// line.
+bool parts_before(const model::JobModel& job, const Parting& parting) {
+  const Path ours = whole_path(job, parting.odd);
+  const Path theirs = whole_path(job, parting.rest);
+  for (std::size_t i = 1; i <= std::min(ours.size(), theirs.size()); ++i) {  // outermost first
+    const model::CallSite& our = ours[ours.size() - i];
+    const model::CallSite& their = theirs[theirs.size() - i];
+    if (our.file != their.file || our.function != their.function || our.line != their.line) {
+      return our.file == their.file && our.function == their.function && our.line < their.line;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 bool skipped_a_unit(const graph::Examination& examination, Explanation& explanation) {
@@ -86,8 +102,9 @@ bool skipped_a_unit(const graph::Examination& examination, Explanation& explanat
   } else if (has_the_gather_before_it(examination, explanation)) {
     return false;
   }
-  const bool in_later_line =
-      explanation.fork && explanation.fork->ours.line < explanation.fork->theirs.line;
+  const bool in_later_line = explanation.fork
+                                 ? explanation.fork->ours.line < explanation.fork->theirs.line
+                                 : parts_before(examination.job, parting);
   if (parting.tie && (is_before(parting) || in_later_line)) {
     explanation.turn();
   }

@@ -32,6 +32,19 @@ TEST(FrameworkCalls, OfAWrapperOverMpiIsTheOperationInItsName) {
   EXPECT_FALSE(own.call.has_value());
 }
 
+TEST(FrameworkCalls, ReachesThroughOneDecoratorOfTheFramework) {
+  const std::string decorated = "py:wrapped_fn@/v/site-packages/deepspeed/utils/nvtx.py:15 | ";
+  const std::string wait =
+      "py:wait@/v/site-packages/deepspeed/runtime/zero/partition_parameters.py:600 | ";
+  const std::string user = "py:step@/srv/run.py:7";
+  const auto waits = [&](const std::string& frames) {
+    return lone_rank(job().ranks(1).stack(0, frames + user)).call.has_value();
+  };
+  EXPECT_TRUE(waits(decorated + wait));
+  EXPECT_FALSE(waits(decorated + decorated + wait));
+  EXPECT_FALSE(waits("py:read@/v/site-packages/other/files.py:3 | " + wait));
+}
+
 TEST(FrameworkCalls, OfABindingOfNcclIsItsFunction) {
   const Standing standing = lone_rank(job().ranks(1).stack(
       0,
