@@ -2,6 +2,7 @@
 #include "cli/input_formats.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "base/text.h"
@@ -160,6 +161,29 @@ std::string readable_formats() {
     out += format.name;
   }
   return out;
+}
+
+const InputFormat* format_of(std::string_view head, const std::string& path) {
+  const InputFormat* format = head.empty() ? nullptr : input_format(head, path);
+  if (format == nullptr && head.size() == kHead) {
+    const auto tail = read_tail(path);
+    format = tail ? text_format(*tail, path) : nullptr;
+  }
+  return format;
+}
+
+const InputFormat* plain_log(const std::string& head, const std::string& path) {
+  const auto tail = head.size() == kHead ? read_tail(path) : base::Result<std::string>(head);
+  const bool tells = imports::tells_of_trouble(head) || imports::is_terminal_copy(head) ||
+                     (tail && imports::tells_of_trouble(*tail));
+  return tells ? &input_formats().back() : nullptr;
+}
+
+bool may_be_output(std::string_view head, std::string_view path) {
+  constexpr std::array<std::string_view, 4> kEndings = {".log", ".out", ".err", ".txt"};
+  return imports::is_plain_text(head) &&
+         std::any_of(kEndings.begin(), kEndings.end(),
+                     [path](std::string_view ending) { return path.ends_with(ending); });
 }
 
 }  // namespace ddpdoctor::cli

@@ -36,6 +36,16 @@ const InputFormat* input_format(std::string_view head, std::string_view path);
 /// its output.
 const InputFormat* text_format(std::string_view part, std::string_view path);
 
+/// The same for a file: the end of a long text is recognizable if its beginning is not.
+const InputFormat* format_of(std::string_view head, const std::string& path);
+
+/// A text with an error message, or with a command, is the output of a program, whatever its name;
+/// nullptr for others.
+const InputFormat* plain_log(const std::string& head, const std::string& path);
+
+/// A plain text with a name that people give to the output of a program: "slurm-17.out".
+bool may_be_output(std::string_view head, std::string_view path);
+
 /// "recordings (.ddpd), ddpdoctor.capture/1 (JSON)"
 std::string readable_formats();
 

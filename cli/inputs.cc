@@ -46,6 +46,7 @@ struct Sorted {
   std::vector<std::string> too_deep;  // folders
   std::vector<std::string> cut;       // folders that were read in part
   std::vector<std::string> packed;
+  std::vector<std::string> texts;  // named like the output of a program, but without a known line
   UnpackedInputs* archives = nullptr;
 
   /// Everything but the unknown files.
@@ -74,30 +75,10 @@ std::string some_of(const std::vector<std::string>& paths) {
                                    : names;
 }
 
-/// The end of a long text is recognizable if its beginning is not.
-const InputFormat* format_of(std::string_view head, const std::string& path) {
-  const InputFormat* format = head.empty() ? nullptr : input_format(head, path);
-  if (format == nullptr && head.size() == kHead) {
-    const auto tail = read_tail(path);
-    format = tail ? text_format(*tail, path) : nullptr;
-  }
-  return format;
-}
-
-/// A name that people give to the output of a program.
-bool is_named_like_output(std::string_view path) {
-  constexpr std::array<std::string_view, 4> kEndings = {".log", ".out", ".err", ".txt"};
-  return std::any_of(kEndings.begin(), kEndings.end(),
-                     [path](std::string_view ending) { return path.ends_with(ending); });
-}
-
-/// A text with an error message, with a command or with such a name is the output of a program.
-const InputFormat* plain_log(const std::string& head, const std::string& path) {
-  const auto tail = head.size() == kHead ? read_tail(path) : base::Result<std::string>(head);
-  const bool tells = (is_named_like_output(path) && imports::is_plain_text(head)) ||
-                     imports::tells_of_trouble(head) || imports::is_terminal_copy(head) ||
-                     (tail && imports::tells_of_trouble(*tail));
-  return tells ? &input_formats().back() : nullptr;
+base::Error unrecognized(const std::string& path) {
+  return {.what = fmt::format("unrecognized file: {}", path),
+          .hint = fmt::format("to read it as output of the job: ddpdoctor report --log {}; {}",
+                              path, kListOfFormats)};
 }
 
 void sort_folder(const std::string& folder, Sorted& out);
@@ -150,11 +131,10 @@ void sort_file(const std::string& path, bool from_folder, Sorted& out) {
   } else if (program) {
     out.failures.push_back({.what = fmt::format("{} is a program, not the output of one", path),
                             .hint = "--log FILE reads it as output all the same"});
+  } else if (may_be_output(*head, path)) {
+    out.texts.push_back(path);
   } else {
-    out.failures.push_back(
-        {.what = fmt::format("unrecognized file: {}", path),
-         .hint = fmt::format("to read it as output of the job: ddpdoctor report --log {}; {}", path,
-                             kListOfFormats)});
+    out.failures.push_back(unrecognized(path));
   }
 }
 
@@ -344,6 +324,9 @@ base::Result<model::JobModel> read_files(const std::vector<std::string>& paths,
   Reading reading;
   reading.failures = std::move(sorted.failures);
   read_sorted(sorted, reading);
+  for (const std::string& path : sorted.texts) {  // the log of a job that other files show
+    reading.take(reading.job ? read_log(path) : tl::make_unexpected(unrecognized(path)));
+  }
   for (const std::string& path : logs) {
     reading.take(read_log(path));
   }
