@@ -118,14 +118,24 @@ std::string value_on(const Camp& camp) {
   return fmt::format("{} on {}", camp.key, said(camp.ranks));
 }
 
-/// "4 on rank 2, but 2 on ranks 0 and 1": who differs from most ranks comes first.
+/// "4 on rank 2, but 2 on ranks 0 and 1": who differs from most ranks comes first. Of many values,
+/// the first ones: "… and 4 more values".
 std::string values_of(const std::vector<Camp>& sides, const model::RankSet& culprits) {
+  constexpr std::size_t kMostValues = 3;
   std::string odd;
   std::string rest;
+  std::size_t shown = 0;
+  std::size_t more = 0;
   for (const Camp& camp : sides) {
-    std::string& text = camp.ranks.common(culprits).empty() ? rest : odd;
+    const bool of_rest = camp.ranks.common(culprits).empty();
+    if (!of_rest && ++shown > kMostValues) {
+      ++more;
+      continue;
+    }
+    std::string& text = of_rest ? rest : odd;
     text += (text.empty() ? "" : "; ") + value_on(camp);
   }
+  odd += more == 0 ? std::string() : fmt::format(" and {} more values", more);
   return odd.empty() || rest.empty() ? odd + rest : fmt::format("{}, but {}", odd, rest);
 }
 

@@ -16,6 +16,7 @@
 #include "collector/detectors/partings/user_call.h"
 #include "collector/detectors/paths/own_half.h"
 #include "collector/graph/history.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors::rank_conditional_collective {
 namespace {
@@ -160,6 +161,13 @@ void tell_call(const graph::Examination& examination, const Explanation& explana
       odd_does(examination, explanation) + (enclosed.empty() ? std::string() : " " + enclosed) +
       others_skipped(examination, explanation, enclosed.empty() ? because : std::string());
   const std::string call = named(examination.job, parting.odd, "the call");
+  if (model::is_framework_file(branch.where.file)) {
+    finding.fix = fmt::format(
+        "Make no collective in the code that the framework runs on {} only ({}): move {} ({}) to "
+        "code that every rank runs.",
+        said(parting.odd.ranks), line_of(branch.where), call, line_of(parting.odd.site()));
+    return;
+  }
   finding.fix =
       enclosed.empty()
           ? fmt::format(

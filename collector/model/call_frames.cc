@@ -80,6 +80,18 @@ std::vector<Fact> newest_frames(const sources::Recording& recording, GroupId gro
   return out;
 }
 
+std::vector<CallSite> frames_in(const Fact& fact) {
+  std::vector<CallSite> out;
+  for (const std::string& text : fact.list("frames")) {
+    auto site = site_of(text);
+    if (!site) {
+      return {};
+    }
+    out.push_back(std::move(*site));
+  }
+  return out;
+}
+
 std::vector<CallSite> frames_of_call(const JobModel& job, Rank rank, const std::string& group,
                                      std::int64_t sequence) {
   for (const Fact* fact : facts(job, kCallFrames)) {
@@ -87,15 +99,7 @@ std::vector<CallSite> frames_of_call(const JobModel& job, Rank rank, const std::
         fact->number("sequence") != static_cast<double>(sequence)) {
       continue;
     }
-    std::vector<CallSite> out;
-    for (const std::string& text : fact->list("frames")) {
-      auto site = site_of(text);
-      if (!site) {
-        return {};
-      }
-      out.push_back(std::move(*site));
-    }
-    return out;
+    return frames_in(*fact);
   }
   return {};
 }

@@ -29,7 +29,10 @@ std::vector<Fact> newest_frames(const sources::Recording& recording, GroupId gro
 Fact frames_fact(Rank rank, const std::string& group, std::int64_t sequence,
                  const std::vector<CallSite>& frames);
 
-/// The frames of the user and of frameworks, innermost first; empty if they are not known.
+/// The frames of the user and of frameworks in such a fact, innermost first.
+std::vector<CallSite> frames_in(const Fact& fact);
+
+/// Those of one call; empty if they are not known.
 std::vector<CallSite> frames_of_call(const JobModel& job, Rank rank, const std::string& group,
                                      std::int64_t sequence);
 

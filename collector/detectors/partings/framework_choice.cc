@@ -33,7 +33,8 @@ struct Choice {
   Test test;
   program::Origin origin;
   std::optional<program::OriginStep> users;
-  bool narrowed = false;  // it comes after a call that all ranks made
+  bool narrowed = false;    // it comes after a call that all ranks made
+  bool calls_user = false;  // it led the framework to the user's code, which made the call
 
   [[nodiscard]] bool is_own() const {
     return program::is_own(origin.source) && !origin.like_an_option;
@@ -76,7 +77,7 @@ bool makes_object_of_library(const model::JobModel& job, std::string_view text) 
 }
 
 void add_choice_of(const model::JobModel& job, Test test, program::Origin origin, bool ours,
-                   bool narrowed, std::vector<Choice>& out) {
+                   bool narrowed, bool calls_user, std::vector<Choice>& out) {
   if (dependence_of(origin) != program::Dependence::kNone) {
     auto users = users_step(origin);
     if (users && makes_object_of_library(job, users->text)) {
@@ -86,7 +87,8 @@ void add_choice_of(const model::JobModel& job, Test test, program::Origin origin
                    .test = std::move(test),
                    .origin = std::move(origin),
                    .users = std::move(users),
-                   .narrowed = narrowed});
+                   .narrowed = narrowed,
+                   .calls_user = calls_user});
   }
 }
 
@@ -164,7 +166,8 @@ void add_way(const model::JobModel& job, const Way& way, bool ours, std::vector<
         model::CallSite where = site;
         where.line = block.line;
         add_choice_of(job, {.where = std::move(where), .condition = block.condition},
-                      origin_of(job, lines, block, callers), ours, way.narrowed, out);
+                      origin_of(job, lines, block, callers), ours, way.narrowed,
+                      i < way.begins && model::is_user_file(way.path.front().file), out);
       }
     }
   }
@@ -181,7 +184,7 @@ std::vector<Choice> choices_on_the_way(const model::JobModel& job, const Path& o
   add_way(job, theirs, false, out);
   if (const auto loop = left_loop(job, fork); loop && loop->way_out) {
     add_choice_of(job, {.where = loop->way_out->where, .condition = loop->way_out->condition},
-                  origin_of(job, *loop->way_out), loop->ours_left, false, out);
+                  origin_of(job, *loop->way_out), loop->ours_left, false, false, out);
   }
   return out;
 }
@@ -213,7 +216,8 @@ Branch branch_of_choice(const model::JobModel& job, const Choice& choice) {
 }
 
 /// After a call that all ranks made, the first choice of a rank's own. Without such a call, much of
-/// a framework reads files or the environment: only what the user's code decides counts.
+/// a framework reads files or the environment: only what the user's code decides counts, or a test
+/// of the rank before a call of the user's code, such as a plugin that writes on rank 0.
 const Choice* best_of(const std::vector<Choice>& choices, Decided by) {
   const auto first = [&choices](const auto& wanted) {
     const auto found = std::find_if(choices.begin(), choices.end(), wanted);
@@ -221,7 +225,10 @@ const Choice* best_of(const std::vector<Choice>& choices, Decided by) {
   };
   const Choice* best = first([](const Choice& one) { return one.narrowed && one.is_own(); });
   if (best == nullptr) {
-    best = first([](const Choice& one) { return one.is_own() && one.users.has_value(); });
+    best = first([](const Choice& one) {
+      const bool ranks = one.calls_user && one.origin.source == program::Source::kRank;
+      return ranks || (one.is_own() && one.users.has_value());
+    });
   }
   return best != nullptr || by == Decided::kOwn
              ? best
@@ -242,15 +249,26 @@ void add_alternatives(const std::vector<Choice>& choices, const Choice& chosen, 
   }
 }
 
+/// The frames of a side at the divergence: of its stack, or of the call at which the ranks diverged
+/// if they have gone on since.
+Path way_to(const model::JobModel& job, const Parting& parting, const Side& side) {
+  if (!parting.shifted) {
+    return whole_path(job, side);
+  }
+  return parting.sequence && !side.ranks.empty()
+             ? model::frames_of_call(job, side.ranks.front(), parting.group, *parting.sequence)
+             : Path();
+}
+
 }  // namespace
 
 bool read_framework_choice(const Examination& examination, Explanation& explanation, Decided by) {
   const Parting& parting = explanation.parting;
-  if (examination.job.framework_sources.empty() || parting.shifted) {
+  if (examination.job.framework_sources.empty()) {
     return false;
   }
-  const Path odd = whole_path(examination.job, parting.odd);
-  const Path rest = whole_path(examination.job, parting.rest);
+  const Path odd = way_to(examination.job, parting, parting.odd);
+  const Path rest = way_to(examination.job, parting, parting.rest);
   const auto fork = fork_of(odd, rest);
   const model::JobModel& job = with_frameworks(examination);
   if (!fork || !model::is_framework_file(fork->ours.file) ||

@@ -50,6 +50,16 @@ std::optional<Leavers> leavers(const graph::Examination& examination, const Stan
   return found;
 }
 
+model::RankSet all_but(const graph::Examination& examination, const Standing& standing) {
+  model::RankSet others;
+  for (const Standing& other : examination.standings) {
+    if (other.rank != standing.rank) {
+      others.insert(other.rank);
+    }
+  }
+  return others;
+}
+
 /// The loop has a length of its own on the rank that waits: all others go over another one.
 struct OddLength {
   std::int64_t own = 0;
@@ -59,12 +69,7 @@ struct OddLength {
 std::optional<OddLength> goes_over_another_number(const graph::Examination& examination,
                                                   const Standing& standing,
                                                   const model::CallSite& header) {
-  model::RankSet others;
-  for (const Standing& other : examination.standings) {
-    if (other.rank != standing.rank) {
-      others.insert(other.rank);
-    }
-  }
+  const model::RankSet others = all_but(examination, standing);
   const auto own = length_gone_over(examination.job, header, model::RankSet{standing.rank});
   const auto theirs = length_gone_over(examination.job, header, others);
   return others.size() > 1 && own && theirs && *own != *theirs
@@ -145,6 +150,13 @@ void tell_left_in_circle(const graph::Examination& examination, const model::Ran
   const std::string steps = seen && seen->over.total()
                                 ? fmt::format(" ({} of {})", *seen->over.done, *seen->over.total())
                                 : std::string();
+  // Votes: the loop of the one that is still in it is longer or shorter than those of all others.
+  const model::RankSet others = all_but(examination, *found->in);
+  const auto theirs = length_gone_over(examination.job, loop.where, others);
+  if (others.size() > 1 && theirs && seen && seen->over.total() && *seen->over.total() != *theirs) {
+    finding.culprits = in;
+    finding.waiting = waiting_ranks(examination).minus(in);
+  }
   finding.summary +=
       fmt::format("; rank {} left `{}` ({}), rank {} is still in it{}", found->out->rank,
                   loop.header, line_of(loop.where), found->in->rank, steps);

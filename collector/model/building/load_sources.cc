@@ -24,6 +24,7 @@
 #include "collector/model/building/build_model.h"
 #include "collector/model/building/imported_files.h"
 #include "collector/model/building/languages.h"
+#include "collector/model/call_frames.h"
 #include "collector/model/questions.h"
 #include "collector/sources/processes/roles.h"
 
@@ -115,20 +116,31 @@ Files wanted_files(const JobModel& job) {
   return files;
 }
 
-/// The files of frameworks on the ranks' stacks.
+/// The files of frameworks on the ranks' stacks and in their newest calls.
 Files framework_files(const JobModel& job) {
   Files files;
+  const auto want_file = [&files](const std::string& file, const Process* process) {
+    const bool source = file.ends_with(".py") && is_framework_file(file);
+    if (source && (files.contains(file) || files.size() < kMaxFrameworkFiles)) {
+      files[file].process = process;
+    }
+  };
   for (const Observation& observation : job.observations) {
     for (const Process& process : observation.processes) {
       for (const Thread& thread : process.threads) {
         for (const Frame& frame : thread.frames) {
-          const bool of_framework = process.role == Role::kRank &&
-                                    frame.language == Language::kPython &&
-                                    frame.file.ends_with(".py") && is_framework_file(frame.file);
-          if (of_framework && (files.contains(frame.file) || files.size() < kMaxFrameworkFiles)) {
-            files[frame.file].process = &process;
+          if (process.role == Role::kRank && frame.language == Language::kPython) {
+            want_file(frame.file, &process);
           }
         }
+      }
+    }
+  }
+  for (const Fact* fact : facts(job, kCallFrames)) {
+    const Process* process = fact->rank ? rank_process(job, *fact->rank) : nullptr;
+    for (const CallSite& site : frames_in(*fact)) {
+      if (process != nullptr) {
+        want_file(site.file, process);
       }
     }
   }

@@ -13,10 +13,14 @@ namespace {
 
 constexpr int kDeepestItem = 4;
 
+/// Python's classes of mappings: whatever they are made of, iterating goes over their keys.
+bool is_mapping_class(std::string_view name) {
+  return is_one_of(name, {"dict", "defaultdict", "OrderedDict", "Counter", "UserDict"});
+}
+
 /// Python's classes of objects that hold elements.
 bool is_container_class(std::string_view name) {
-  return is_one_of(name,
-                   {"list", "dict", "set", "defaultdict", "OrderedDict", "Counter", "UserDict"});
+  return is_mapping_class(name) || is_one_of(name, {"list", "set"});
 }
 
 /// PyTorch's containers of a model's parts.
@@ -25,7 +29,7 @@ bool is_parts_class(std::string_view qualified) {
                                "torch.nn.ParameterList", "torch.nn.ParameterDict"});
 }
 
-/// `[]`, `{}`, `list()`, `{k: v for …}`: a container built here.
+/// `[]`, `{}`, `list()`, `{k: v for …}`, `collections.defaultdict(list)`: a container built here.
 bool is_container(Node value) {
   switch (value.kind()) {
     case NodeKind::kList:
@@ -35,7 +39,8 @@ bool is_container(Node value) {
       return true;
     case NodeKind::kCall: {
       const std::string name = dotted_name(value.field(Field::kFunction));
-      return value.field(Field::kArguments).children().empty() && is_container_class(name);
+      return is_mapping_class(last_of(name)) ||
+             (value.field(Field::kArguments).children().empty() && is_container_class(name));
     }
     default:
       return false;

@@ -14,6 +14,14 @@ bool is_property(const Scope& scope) {
   });
 }
 
+/// Every subclass has its own.
+bool is_abstract(const Scope& scope) {
+  return std::any_of(scope.decorators.begin(), scope.decorators.end(), [](Node decorator) {
+    const std::string_view name = last_of(decorator.text());
+    return name == "abstractmethod" || name == "abstractproperty";
+  });
+}
+
 }  // namespace
 
 /// The values set under this name in a class or on its instances.
@@ -37,7 +45,7 @@ Origin Slicer::field_of(const File& file, std::size_t scope, std::string_view na
   }
   const auto [begin, end] = file.facts->functions.equal_range(name);
   for (auto one = begin; one != end; ++one) {
-    if (file.scopes()[one->second].outer == scope) {
+    if (file.scopes()[one->second].outer == scope && !is_abstract(file.scopes()[one->second])) {
       found = true;
       out = stronger(std::move(out), is_property(file.scopes()[one->second])
                                          ? entered(file, one->second, {}, where)
@@ -162,8 +170,9 @@ Origin Slicer::any_member(std::string_view name, const Where& where, bool& found
   Origin out = of(Source::kUniform);
   const Key key{nullptr, 0, "." + std::string(name)};
   if (open_.contains(key)) {
-    found = true;
-    return out;
+    found = true;  // it forwards to an attribute of its name, perhaps of a library's object
+    const SourceRow* row = source_of_attribute(name);
+    return row == nullptr ? out : of_row(*row, true);
   }
   if (!enter(key)) {
     return out;
@@ -183,7 +192,7 @@ Origin Slicer::any_member(std::string_view name, const Where& where, bool& found
     }
     const auto [begin, end] = file.facts->functions.equal_range(name);
     for (auto one = begin; one != end && seen < kMost; ++one) {
-      if (is_property(file.scopes()[one->second])) {
+      if (is_property(file.scopes()[one->second]) && !is_abstract(file.scopes()[one->second])) {
         found = true;
         ++seen;
         out = stronger(std::move(out), entered(file, one->second, {}, where));

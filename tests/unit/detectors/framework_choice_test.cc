@@ -163,5 +163,38 @@ TEST(FrameworkChoice, IsNotGuessedAmongAllConditionsOfAFramework) {
   }
 }
 
+/// A framework runs the user's writer on rank 0 only; a subclass says which rank that is.
+const std::string kSaver = R"(class Saver:
+    @property
+    @abstractmethod
+    def is_global_zero(self):
+        """Whether this is the first process."""
+    def save(self, path):
+        if self.is_global_zero:
+            self.writer.write(path)
+        self.close()
+)";
+
+TEST(FrameworkChoice, IsATestOfTheRankBeforeTheUsersCode) {
+  const std::string save = "/v/site-packages/stepper/save.py";
+  const std::string run = " | py:<module>@/srv/train.py:9";
+  model::JobModel job =
+      tests::job()
+          .ranks(3)
+          .source("/srv/write.py", "class Writer:\n  def write(self, path):\n    barrier()\n")
+          .stack(kAll, in("broadcast",
+                          "py:Saver.close@" + save + ":12 | py:Saver.save@" + save + ":9" + run))
+          .stack(0, in("barrier",
+                       "py:Writer.write@/srv/write.py:3 | py:Saver.save@" + save + ":8" + run))
+          .build();
+  job.framework_sources[save] = numbered(kSaver);
+  const Findings findings = asked("rank-conditional-collective", job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.front().file, "/srv/write.py");
+  EXPECT_NE(findings[0].fix.find("the framework runs on rank 0 only"), std::string::npos)
+      << findings[0].fix;
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -19,6 +19,7 @@ TEST(Items, OfADictThatAnObjectOwnsAreElements) {
   };
   EXPECT_EQ(of("{}"), Items::kElements);
   EXPECT_EQ(of("dict()"), Items::kElements);
+  EXPECT_EQ(of("collections.defaultdict(lambda: 0)"), Items::kElements);
   EXPECT_EQ(of("shards()"), Items::kUnknown);
   EXPECT_EQ(of("[]"), Items::kUnknown) << "may hold batches";
 }
