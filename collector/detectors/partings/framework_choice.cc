@@ -167,7 +167,7 @@ void add_way(const model::JobModel& job, const Way& way, bool ours, std::vector<
         where.line = block.line;
         add_choice_of(job, {.where = std::move(where), .condition = block.condition},
                       origin_of(job, lines, block, callers), ours, way.narrowed,
-                      i < way.begins && model::is_user_file(way.path.front().file), out);
+                      i > 0 && model::is_user_file(way.path.front().file), out);
       }
     }
   }
