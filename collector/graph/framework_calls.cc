@@ -185,16 +185,15 @@ WrappedCall wrapped_call(std::span<const stacks::Frame> frames) {
       continue;
     }
     const WrapperFunction one = wrapper_function(frame);
-    if (out.operation.empty() && inside != nullptr &&
-        (one.operation == nullptr || !contains_part(inside->file, one.package))) {
+    const bool found = !out.operation.empty();
+    const bool of_it = one.operation != nullptr && !one.package.empty();
+    if ((found && one.operation == nullptr) ||
+        (!found && inside != nullptr && !(of_it && contains_part(inside->file, one.package)))) {
       break;
     }
-    if (out.operation.empty() && !one.listed && !model::is_torch_file(frame.file)) {
+    if (!found && !one.listed && !model::is_torch_file(frame.file)) {
       inside = &frame;
       continue;
-    }
-    if (!out.operation.empty() && one.operation == nullptr) {
-      break;
     }
     if (one.operation != nullptr) {
       out.operation = out.operation.empty() ? one.operation->operation : out.operation;

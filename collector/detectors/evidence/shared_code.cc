@@ -3,23 +3,19 @@
 
 #include <algorithm>
 
+#include "base/path_ends.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-/// One is the whole path of a file, the other the end of it: "train/loop.py" of
-/// "/srv/train/loop.py".
-bool is_end_of_path(std::string_view whole, std::string_view end) {
-  return whole.ends_with(end) &&
-         (whole.size() == end.size() || whole[whole.size() - end.size() - 1] == '/');
-}
-
+/// A tool may have shortened one of the paths: "train/loop.py" of "/srv/train/loop.py".
 bool is_one_function(const model::Frame& frame, const model::CallSite& site) {
-  return frame.language == model::Language::kPython && !frame.file.empty() &&
+  return frame.language == model::Language::kPython && !frame.file.empty() && !site.file.empty() &&
          frame.function == site.function && frame.function != "<module>" &&
-         (is_end_of_path(frame.file, site.file) || is_end_of_path(site.file, frame.file));
+         (base::path_ends_with(frame.file, site.file) ||
+          base::path_ends_with(site.file, frame.file));
 }
 
 }  // namespace

@@ -121,8 +121,7 @@ bool may_have_timed_out(const model::JobModel& job, model::Rank rank) {
       if (whose == rank) {
         return false;
       }
-      other_did = other_did || (whose && told.text.find("Watchdog caught collective operation "
-                                                        "timeout") != std::string_view::npos);
+      other_did = other_did || (whose && base::contains(told.text, kWatchdogTimeout));
     }
   }
   return other_did;

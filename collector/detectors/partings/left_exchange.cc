@@ -51,13 +51,8 @@ std::optional<Leavers> leavers(const graph::Examination& examination, const Stan
 }
 
 model::RankSet all_but(const graph::Examination& examination, const Standing& standing) {
-  model::RankSet others;
-  for (const Standing& other : examination.standings) {
-    if (other.rank != standing.rank) {
-      others.insert(other.rank);
-    }
-  }
-  return others;
+  return ranks_where(examination,
+                     [&standing](const Standing& other) { return other.rank != standing.rank; });
 }
 
 /// The loop has a length of its own on the rank that waits: all others go over another one.

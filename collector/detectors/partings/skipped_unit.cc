@@ -56,21 +56,6 @@ bool has_the_gather_before_it(const Examination& examination, const Explanation&
          (ahead == Ahead::kNeither && explanation.fork->ours.line < explanation.fork->theirs.line);
 }
 
-/// In the innermost function of a framework that both sides are in, the odd side is in an earlier
-/// line.
-bool parts_before(const model::JobModel& job, const Parting& parting) {
-  const Path ours = whole_path(job, parting.odd);
-  const Path theirs = whole_path(job, parting.rest);
-  for (std::size_t i = 1; i <= std::min(ours.size(), theirs.size()); ++i) {  // outermost first
-    const model::CallSite& our = ours[ours.size() - i];
-    const model::CallSite& their = theirs[theirs.size() - i];
-    if (our.file != their.file || our.function != their.function || our.line != their.line) {
-      return our.file == their.file && our.function == their.function && our.line < their.line;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 bool skipped_a_unit(const graph::Examination& examination, Explanation& explanation) {
@@ -102,9 +87,11 @@ bool skipped_a_unit(const graph::Examination& examination, Explanation& explanat
   } else if (has_the_gather_before_it(examination, explanation)) {
     return false;
   }
-  const bool in_later_line = explanation.fork
-                                 ? explanation.fork->ours.line < explanation.fork->theirs.line
-                                 : parts_before(examination.job, parting);
+  // Of user code that does not fork, the framework's functions show who is further.
+  const auto fork = explanation.fork ? explanation.fork
+                                     : fork_of(whole_path(examination.job, parting.odd),
+                                               whole_path(examination.job, parting.rest));
+  const bool in_later_line = fork && fork->ours.line < fork->theirs.line;
   if (parting.tie && (is_before(parting) || in_later_line)) {
     explanation.turn();
   }
