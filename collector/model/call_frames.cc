@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -28,19 +27,6 @@ std::optional<CallSite> site_of(std::string_view text) {
   return site;
 }
 
-bool by_framework(const sources::RecordedCall& call) {
-  return std::any_of(call.stack.begin(), call.stack.end(),
-                     [](const auto& frame) { return is_framework_file(frame.file); });
-}
-
-bool same_frames(const sources::RecordedCall& a, const sources::RecordedCall& b) {
-  return std::equal(a.stack.begin(), a.stack.end(), b.stack.begin(), b.stack.end(),
-                    [](const auto& one, const auto& other) {
-                      return one.line == other.line && one.file == other.file &&
-                             one.function == other.function;
-                    });
-}
-
 }  // namespace
 
 Fact frames_fact(Rank rank, const std::string& group, std::int64_t sequence,
@@ -57,27 +43,29 @@ Fact frames_fact(Rank rank, const std::string& group, std::int64_t sequence,
           .fields = {{"group", group}, {"sequence", sequence}, {"frames", std::move(texts)}}};
 }
 
-std::vector<Fact> newest_frames(const sources::Recording& recording, GroupId group_id) {
-  constexpr std::size_t kNewest = 3;  // of them, one is common to ranks that diverged after it
+std::vector<Fact> NewestFrames::facts() const {
   std::vector<Fact> out;
-  std::map<std::size_t, std::vector<const sources::RecordedCall*>> newest;
-  for (auto call = recording.calls.rbegin(); call != recording.calls.rend(); ++call) {
-    auto& of_group = newest[call->group];
-    const bool again = !of_group.empty() && same_frames(*of_group.back(), *call);
-    if (call->point_to_point || again || of_group.size() == kNewest) {
-      continue;
-    }
-    of_group.push_back(&*call);
-    if (by_framework(*call)) {
-      std::vector<CallSite> frames;
-      for (const sources::RecordedFrame& site : call->stack) {
-        frames.push_back({.file = site.file, .line = site.line, .function = site.function});
+  for (const auto& [group, calls] : kept_) {
+    for (const Call& call : calls) {
+      const bool by_framework =
+          std::any_of(call.frames.begin(), call.frames.end(),
+                      [](const CallSite& frame) { return is_framework_file(frame.file); });
+      if (by_framework) {
+        out.push_back(frames_fact(rank_, group, call.sequence, call.frames));
       }
-      out.push_back(frames_fact(*recording.rank, group_id(recording, call->group),
-                                std::int64_t{call->sequence}, frames));
     }
   }
   return out;
+}
+
+std::vector<Fact> newest_frames(const sources::Recording& recording, GroupId group_id) {
+  NewestFrames newest(*recording.rank);
+  for (auto call = recording.calls.rbegin(); call != recording.calls.rend(); ++call) {
+    if (!call->point_to_point) {
+      newest.add(group_id(recording, call->group), std::int64_t{call->sequence}, call->stack);
+    }
+  }
+  return newest.facts();
 }
 
 std::vector<CallSite> frames_in(const Fact& fact) {
@@ -90,6 +78,12 @@ std::vector<CallSite> frames_in(const Fact& fact) {
     out.push_back(std::move(*site));
   }
   return out;
+}
+
+void drop_frames(JobModel& job, const RankSet& ranks) {
+  std::erase_if(job.facts, [&ranks](const Fact& fact) {
+    return fact.kind == kCallFrames && fact.rank && ranks.contains(*fact.rank);
+  });
 }
 
 std::vector<CallSite> frames_of_call(const JobModel& job, Rank rank, const std::string& group,

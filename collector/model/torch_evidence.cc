@@ -2,12 +2,14 @@
 #include "collector/model/torch_evidence.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "collector/model/call_frames.h"
 #include "collector/model/operation_kinds.h"
 #include "collector/model/operations.h"
 #include "collector/model/questions.h"
@@ -140,8 +142,23 @@ CollectiveCall call_of(JobModel& job, Rank rank, const std::string& group,
   return call;
 }
 
+/// `ids` maps this process's names of groups to the job's.
+void add_frames(JobModel& job, const TorchWitness& witness,
+                const std::map<std::string, std::string>& ids) {
+  NewestFrames newest(witness.rank);
+  const auto& records = witness.state->records;
+  for (auto record = records.rbegin(); record != records.rend(); ++record) {
+    const auto group = ids.find(group_of(*record, *witness.state));
+    const bool message = record->point_to_point || operation_of(record->operation).point_to_point;
+    if (group != ids.end() && !message && record->sequence > 0) {
+      newest.add(group->second, record->sequence, record->stack);
+    }
+  }
+  std::ranges::move(newest.facts(), std::back_inserter(job.facts));
+}
+
 void add_witness(JobModel& job, const TorchWitness& witness) {
-  std::map<std::string, std::string> ids;  // this process's name → the job's id
+  std::map<std::string, std::string> ids;
   for (const TorchGroup& group : witness.state->groups) {
     ids[group.name] = add_group(job, group);
   }
@@ -160,6 +177,7 @@ void add_witness(JobModel& job, const TorchWitness& witness) {
     }
     job.collectives.push_back(call_of(job, witness.rank, known->second, record));
   }
+  add_frames(job, witness, ids);
 }
 
 std::vector<Rank> world(const JobModel& job) {

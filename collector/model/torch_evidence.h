@@ -15,8 +15,9 @@ struct TorchWitness {
   const stacks::TorchState* state = nullptr;
 };
 
-/// Merges groups by torch's names and fills job.groups and job.collectives. Two groups with one
-/// name but different members stay separate. Needs job.world_size.
+/// Merges groups by torch's names and fills job.groups and job.collectives, and adds the frames of
+/// the newest calls to job.facts. Two groups with one name but different members stay separate.
+/// Needs job.world_size.
 void add_torch_evidence(JobModel& job, const std::vector<TorchWitness>& witnesses);
 
 /// The call of a record, without rank and group; the peer is still a group rank.

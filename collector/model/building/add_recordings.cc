@@ -191,6 +191,7 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
   std::erase_if(job.collectives, [&](const CollectiveCall& call) {
     return recorded.contains(call.rank) && !(above && is_of_nccl(job, call));
   });
+  drop_frames(job, recorded);
   CompiledSites compiled;
   std::vector<CollectiveCall> below;
   for (const Recording& recording : recordings) {

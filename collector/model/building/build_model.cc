@@ -337,7 +337,6 @@ JobModel build_model(const std::vector<Look>& looks) {
     job.world_size = size_of_ranks(job, newest);
   }
   job.command = job_command(job, job.observations.back());
-  add_torch_evidence(job, witnesses(job, looks));
   job.facts = facts_of(newest);
   if (looks.size() > 1) {
     add_growth(facts_of(looks.front()), job.facts);
@@ -345,6 +344,7 @@ JobModel build_model(const std::vector<Look>& looks) {
   for (Fact& fact : unlike_variables(newest.tree, job.observations.back().processes)) {
     job.facts.push_back(std::move(fact));
   }
+  add_torch_evidence(job, witnesses(job, looks));
   name_heirs_of_locks(job);
   add_exceptions(job, newest);
   job.coverage = coverage_of(job, looks);

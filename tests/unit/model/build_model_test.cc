@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collector/model/call_frames.h"
 #include "collector/model/environment.h"
 #include "collector/model/questions.h"
 #include "collector/program/syntax/source_index.h"
@@ -118,6 +119,20 @@ TEST(BuildModel, PutsTheMainThreadFirstAndSaysHowItWasRead) {
   EXPECT_EQ(rank.threads[0].capture, "no stop");
   EXPECT_EQ(rank.threads[1].capture, "stopped 0.3 ms");
   EXPECT_EQ(rank.threads[1].name, "pt_autograd_0");
+}
+
+// A test of the rank in a framework's code is found by the frames of the calls themselves.
+TEST(BuildModel, KeepsFrameworksFramesOfTheNewestCalls) {
+  Look look = look_at(2);
+  stacks::FlightRecord& newest = look.stacks[2].torch->records[1];
+  newest.stack.insert(newest.stack.begin() + 1,
+                      {"/v/site-packages/lightning/strategies/ddp.py", 7, "DDP.barrier"});
+  const JobModel job = build_model({look});
+  const auto frames = frames_of_call(job, 1, "0", 2);
+  ASSERT_EQ(frames.size(), 3U);
+  EXPECT_EQ(frames[0].function, "DDP.barrier");
+  EXPECT_EQ(frames[2].line, 104);
+  EXPECT_TRUE(frames_of_call(job, 0, "0", 2).empty());  // only the user's frames
 }
 
 TEST(BuildModel, SpeaksOfCallsAsTheUserDoes) {
