@@ -63,6 +63,9 @@ struct Finding {
   std::string fix;  // imperative, concrete, one or two sentences
   /// Report's "details": parameters, pids, paths; values as JSON text ("[\"a\"]", "12", "\"x\"").
   std::map<std::string, model::FactValue> details;
+  // A call that failed, of a kind whose other findings are of ranks that wait: the effect is a
+  // crash, and the cause of the failure may be another finding.
+  bool crashed = false;
   bool ahead = false;  // has not happened yet: for a job that makes progress; not a hang
 };
 

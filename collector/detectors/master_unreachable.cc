@@ -12,11 +12,13 @@
 #include "collector/detectors/evidence/late_to_rendezvous.h"
 #include "collector/detectors/evidence/port_holder.h"
 #include "collector/detectors/evidence/rendezvous_failures.h"
+#include "collector/detectors/evidence/server_connects.h"
 #include "collector/detectors/evidence/ssh_failures.h"
 #include "collector/detectors/evidence/store_address.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_addresses.h"
 #include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/evidence/unreachable_peers.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -105,59 +107,6 @@ Finding astray(const graph::Examination& examination, const model::RankSet& rank
     suspects.push_back(std::move(suspect));
   }
   return accuse(examination, kKind, suspects);
-}
-
-std::string without_quotes(std::string_view text) {
-  const bool quoted = text.size() >= 2 && text.front() == text.back() &&
-                      (text.front() == '\'' || text.front() == '"');
-  return std::string(quoted ? text.substr(1, text.size() - 2) : text);
-}
-
-/// The address to which a rank connects, from torch's own frame: "127.0.0.1:29501".
-std::string connects_to(const model::Thread& thread) {
-  const model::Frame* maker =
-      model::find_python_frame(thread, "_create_c10d_store", "torch/distributed/rendezvous.py");
-  const bool connects = model::has_native_frame(thread, "TCPClient::connect") ||
-                        model::has_native_frame(thread, "SocketConnectOp");
-  if (maker == nullptr || !connects) {
-    return {};
-  }
-  std::string host;
-  std::string port;
-  for (const auto& [name, value] : maker->locals) {
-    if (name == "hostname" || name == "port") {
-      (name == "port" ? port : host) = without_quotes(value);
-    }
-  }
-  return host.empty() || port.empty() ? std::string() : host + ":" + port;
-}
-
-/// Rank 0 serves the store and reaches itself immediately; a rank 0 that tries to connect is a
-/// client like the others, or was given the address of another machine.
-std::optional<Finding> server_connects(const graph::Examination& examination,
-                                       const model::RankSet& waiting, Confidence still) {
-  const graph::Standing* first = waiting.contains(0) ? examination.standing(0) : nullptr;
-  const std::string address =
-      first == nullptr || first->thread == nullptr ? std::string() : connects_to(*first->thread);
-  if (address.empty()) {
-    return std::nullopt;
-  }
-  Finding finding;
-  finding.kind = kKind;
-  finding.confidence = still;
-  add_waiting(examination, finding);
-  finding.summary = fmt::format(
-      "{} cannot reach the rendezvous: no process answers at {}; rank 0, which has to serve it, "
-      "tries to connect there, too",
-      said(waiting), address);
-  finding.evidence.push_back(
-      {.rank = 0, .text = fmt::format("rank 0 is in TCPClient::connect to {}", address)});
-  const model::Frame* tcp = model::find_python_frame(*first->thread, "_tcp_rendezvous_handler");
-  finding.fix = tcp == nullptr
-                    ? "Set MASTER_ADDR to an address of the machine of rank 0."
-                    : "Use init_method=\"env://\" (the default): under torchrun no rank serves the "
-                      "port of init_method=\"tcp://…\" (TORCHELASTIC_USE_AGENT_STORE).";
-  return finding;
 }
 
 /// A foreign process has the port and ranks wait there: two facts. The rank that found the port in
@@ -265,6 +214,7 @@ Findings from_logs(const graph::Examination& examination) {
     return {};
   }
   std::vector<ToldFinding> all = told_by_text(examination, kKind);
+  std::erase_if(all, [](const ToldFinding& one) { return one.says == Message::kNoPeer; });
   all = all.empty() ? failed_at_store(examination) : std::move(all);
   if (all.empty()) {
     return {};
@@ -298,7 +248,8 @@ Findings from_logs(const graph::Examination& examination) {
   return summarized(std::move(all));
 }
 
-Findings detect(const graph::Examination& examination) {
+/// Ranks that wait at the rendezvous, or failed to reach it.
+Findings at_rendezvous(const graph::Examination& examination) {
   const model::RankSet waiting = ranks_at_rendezvous(examination);
   const auto still = stuck(examination);
   if (waiting.empty() || !still) {
@@ -360,9 +311,17 @@ Findings detect(const graph::Examination& examination) {
   if (findings.empty()) {
     findings = from_logs(examination);
   }
-  if (auto finding = findings.empty() ? server_connects(examination, waiting, *still)
+  if (auto finding = findings.empty() ? server_connects(examination, kKind, waiting, *still)
                                       : std::optional<Finding>()) {
     findings.push_back(std::move(*finding));
+  }
+  return findings;
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings = at_rendezvous(examination);
+  for (Finding& finding : unreachable_peers(examination, kKind)) {
+    findings.push_back(std::move(finding));
   }
   return findings;
 }
@@ -372,18 +331,24 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector detector;
 const Detector detector{
     .kind = kKind,
-    .title = "The rendezvous cannot be reached",
+    .title = "The ranks cannot connect to the rendezvous, or to each other",
     .explanation =
-        R"(What you see: ranks are in init_process_group; "client socket has failed to connect", "Address already in use".
+        R"(What you see: ranks are in init_process_group; "client socket has failed to connect", "Address already in use". Or the first
+collective fails: "no socket interface found", "Connect to … failed : No route to host", "is neither AF_INET(2) nor …", "Gloo
+connectFullMesh failed with … remote=[127.0.0.1]"; Open MPI: "connect() to 172.17.0.1 failed".
 
 Why: MASTER_ADDR names the wrong machine, MASTER_PORT differs between nodes or belongs to another program, or the rank that
-listens (0) was not started.
+listens (0) was not started. Behind the rendezvous, NCCL_SOCKET_IFNAME names an interface that some node does not have, NCCL chose one
+that other nodes cannot reach (docker, a bridge, a link-local address), or a firewall drops its ports. gloo uses the address of the
+host's own name; if that is 127.0.0.1, other hosts cannot connect. Connections to a rank that has exited fail in the same way.
 
-How ddpdoctor knows: it checks which process listens on the address that the ranks were given, and reads the messages. In a log, an
-exception of torch's own code that connects to the store counts, too.
+How ddpdoctor knows: it checks which process listens on the address that the ranks were given, and reads the messages and the interfaces
+that NCCL's INFO lines name. In a log, an exception of torch's own code that connects to the store counts, too. In native stacks, some
+ranks are in connect() and others in accept() of NCCL's bootstrap (possible). gloo's messages count only if the job has several hosts.
 
-Fix:
-    $ torchrun --rdzv-endpoint node0:29501 ...)",
+Fix: an address and an interface that all nodes reach.
+    $ ip -brief address
+    $ NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0 torchrun --rdzv-endpoint node0:29501 ...)",
     .detect = detect,
     .specificity = kPlaceOfCause,
 };

@@ -60,8 +60,8 @@ bool stands_alone(const Judged& one, const Judged& other) {
   const auto apart = [](Effect effect) {
     return effect == Effect::kLeak || effect == Effect::kWrongNumbers;
   };
-  const Effect a = one.detector->effect;
-  const Effect b = other.detector->effect;
+  const Effect a = one.effect();
+  const Effect b = other.effect();
   return a != b && (apart(a) || apart(b));
 }
 
@@ -79,8 +79,8 @@ bool same_line(const detectors::Finding& one, const detectors::Finding& other) {
 
 /// A strict order: never true in both directions.
 bool finer(const Judged& one, const Judged& other) {
-  return std::pair(one.detector->specificity, one.finding.confidence) >
-         std::pair(other.detector->specificity, other.finding.confidence);
+  return std::pair(one.specificity(), one.finding.confidence) >
+         std::pair(other.specificity(), other.finding.confidence);
 }
 
 /// A culprit that other ranks wait for and that waits for no one, or a member of a cycle: the end
@@ -110,7 +110,7 @@ bool explains(const Judged& cause, const Judged& effect, const graph::Examinatio
     return false;
   }
   const Confidence sure = cause.finding.confidence;
-  if (effect.detector->specificity == detectors::kSaysNothing) {
+  if (effect.specificity() == detectors::kSaysNothing) {
     return true;
   }
   if (sure == Confidence::kPossible && effect.finding.confidence != Confidence::kPossible) {
@@ -177,11 +177,10 @@ void put_in_order(std::vector<Judged>& all, const graph::Examination& examinatio
   const auto key = [&ends](const Judged& one) {
     const detectors::Finding& finding = one.finding;
     const Rank first = finding.culprits.empty() ? model::kMaxWorldSize : finding.culprits.front();
-    return std::tuple(finding.confidence == Confidence::kPossible,
-                      one.detector->effect == Effect::kLeak,
+    return std::tuple(finding.confidence == Confidence::kPossible, one.effect() == Effect::kLeak,
                       finding.confidence != Confidence::kCertain, !waiting_ends_here(finding, ends),
-                      -one.detector->specificity, std::string_view(finding.kind),
-                      finding.locations.empty(), first);
+                      -one.specificity(), std::string_view(finding.kind), finding.locations.empty(),
+                      first);
   };
   std::stable_sort(all.begin(), all.end(),
                    [&key](const Judged& a, const Judged& b) { return key(a) < key(b); });

@@ -3,6 +3,7 @@
 // and how certain each finding is.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "collector/detectors/detector.h"
@@ -15,6 +16,14 @@ namespace ddpdoctor::diagnosis {
 struct Judged {
   detectors::Finding finding;
   const detectors::Detector* detector = nullptr;
+
+  [[nodiscard]] detectors::Effect effect() const {
+    return finding.crashed ? detectors::Effect::kCrash : detector->effect;
+  }
+  [[nodiscard]] int specificity() const {
+    return finding.crashed ? std::min(detectors::kPlainFact, detector->specificity)
+                           : detector->specificity;
+  }
 };
 
 /// True when `cause` makes `effect` redundant: it is more specific or more certain, and each rank

@@ -21,6 +21,7 @@ enum class Message {
   kPortInUse,    // that of the rendezvous
   kNoAddress,    // torch's client found none for the name, and tries again
   kCannotReach,  // the rendezvous
+  kNoPeer,       // NCCL or gloo cannot connect to another rank, or has no interface for it
   kNoDaemons,    // mpirun could not start them
   kOneGpu,       // two ranks of NCCL use it
   kSignal,       // ended a DataLoader worker

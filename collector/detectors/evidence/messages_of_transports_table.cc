@@ -28,11 +28,12 @@ constexpr std::string_view kDaemons =
 constexpr std::string_view kOldSocket = "include/socket.h:";
 
 constexpr KnownException no_interface(std::string_view pattern, std::string_view also = {}) {
-  return {.kind = "nccl-unreachable",
+  return {.kind = "master-unreachable",
           .pattern = pattern,
           .also = also,
           .meaning = "found no network interface for NCCL",
-          .fix = kInterface};
+          .fix = kInterface,
+          .says = Message::kNoPeer};
 }
 
 constexpr std::string_view kSizes =
@@ -49,7 +50,7 @@ constexpr std::string_view kGid =
 
 /// NCCL could not make its queues for InfiniBand or RoCE.
 constexpr KnownException no_verbs(std::string_view call) {
-  return {.kind = "nccl-unreachable",
+  return {.kind = "fabric-fault",
           .pattern = call,
           .also = "Cannot allocate memory",
           .meaning = "could not register memory for InfiniBand: locked memory is limited",
@@ -57,11 +58,12 @@ constexpr KnownException no_verbs(std::string_view call) {
 }
 
 constexpr KnownException cannot_connect(std::string_view pattern, std::string_view also = {}) {
-  return {.kind = "nccl-unreachable",
+  return {.kind = "master-unreachable",
           .pattern = pattern,
           .also = also,
           .meaning = "could not connect to a different rank through NCCL's sockets",
-          .fix = kConnect};
+          .fix = kConnect,
+          .says = Message::kNoPeer};
 }
 
 /// NCCL retries: only a line without any following line is a failure.
@@ -80,7 +82,7 @@ constexpr KnownException kOfTransports[] = {
      .pattern = "uncorrectable NVLink error",
      .meaning = "had a fault of an NVLink of its GPU",
      .fix = kGpuFix},
-    {.kind = "nccl-unreachable",
+    {.kind = "fabric-fault",
      .pattern = "NCCL WARN Call to ibv_modify_qp failed",
      .meaning = "could not connect to a different rank over InfiniBand or RoCE",
      .fix = kGid},
@@ -191,22 +193,25 @@ constexpr KnownException kOfTransports[] = {
      .meaning = "lost its node: mpirun lost the connection to the daemon there",
      .fix = "Check the node named below that message: it was rebooted, lost its network, or its "
             "daemon was killed (`dmesg`)."},
-    {.kind = "nccl-unreachable",
+    {.kind = "master-unreachable",
      .pattern = "is neither AF_INET(",
      .meaning = "received an invalid address from a different rank: NCCL probably found no "
                 "interface there",
      .fix = kInterface,
+     .says = Message::kNoPeer,
      .ambiguous = true},
-    {.kind = "nccl-unreachable",
+    {.kind = "master-unreachable",
      .pattern = "Unable to find address for: ",
      .meaning = "found no network interface for gloo",
      .fix = "Set GLOO_SOCKET_IFNAME on every node to an interface of `ip -brief address` there, or "
-            "unset it."},
-    {.kind = "nccl-unreachable",
+            "unset it.",
+     .says = Message::kNoPeer},
+    {.kind = "master-unreachable",
      .pattern = "Unable to find interface for: ",
      .meaning = "found no network interface for gloo",
      .fix = "Set GLOO_SOCKET_IFNAME on every node to an interface of `ip -brief address` there, or "
-            "unset it."},
+            "unset it.",
+     .says = Message::kNoPeer},
     no_interface("Bootstrap : no socket interface found"),
     no_interface("NET/Socket : no interface found"),
     no_interface("NET/Socket : No usable listening interface found"),

@@ -140,8 +140,8 @@ bool is_of_nccl(std::string_view exception) {
 }
 
 bool nccl_tells_why(const model::JobModel& job) {
-  constexpr std::array<std::string_view, 4> kKinds = {"shm-exhausted", "nccl-unreachable",
-                                                      "environment-differs", "wrong-device"};
+  constexpr std::array<std::string_view, 5> kKinds = {
+      "shm-exhausted", "master-unreachable", "fabric-fault", "environment-differs", "wrong-device"};
   return std::any_of(kKinds.begin(), kKinds.end(), [&job](std::string_view kind) {
     const auto seen = sightings(job, kind);
     return std::any_of(seen.begin(), seen.end(), [&job](const Sighting& sighting) {

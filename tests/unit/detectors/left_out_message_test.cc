@@ -147,7 +147,7 @@ TEST(LeftOutMessage, ExplainsTheAddressThatNcclCouldNotRead) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
   EXPECT_TRUE(asked("p2p-deadlock", refused("send", "recv").build()).empty());
-  const Findings plain = asked("nccl-unreachable", refused("send", "recv").build());
+  const Findings plain = asked("master-unreachable", refused("send", "recv").build());
   ASSERT_EQ(plain.size(), 1U);
   EXPECT_LE(plain[0].confidence, Confidence::kLikely);
 }

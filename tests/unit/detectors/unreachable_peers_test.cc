@@ -9,10 +9,10 @@ using namespace ddpdoctor::tests;
 Findings told(const std::string& text) {
   model::JobModel job;
   job.logs.push_back({.rank = {}, .text = text});
-  return asked("nccl-unreachable", job);
+  return asked("master-unreachable", job);
 }
 
-TEST(NcclUnreachable, NamesTheInterfaceThatWasAskedFor) {
+TEST(UnreachablePeers, NamesTheInterfaceThatWasAskedFor) {
   const auto findings = told(
       "[trainer3]:node9:1958:1958 [3] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth2\n"
       "[trainer0|0]:ncclInternalError: Internal check failed.\n"
@@ -23,7 +23,7 @@ TEST(NcclUnreachable, NamesTheInterfaceThatWasAskedFor) {
   EXPECT_NE(findings[0].summary.find("NCCL_SOCKET_IFNAME is eth2"), std::string::npos);
 }
 
-TEST(NcclUnreachable, ReadsTheWordsOfEveryRelease) {
+TEST(UnreachablePeers, ReadsTheWordsOfEveryRelease) {
   for (
       const char* line :
       {"a:7:9 [0] include/socket.h:360 WARN Call to connect failed : Connection timed out",
@@ -53,21 +53,21 @@ JobBuilder using_address(const std::string& one, const std::string& other) {
   return builder;
 }
 
-TEST(NcclUnreachable, KnowsOneAddressOnTwoHosts) {
+TEST(UnreachablePeers, KnowsOneAddressOnTwoHosts) {
   const auto findings =
-      asked("nccl-unreachable", using_address("172.17.0.2", "172.17.0.2").build());
+      asked("master-unreachable", using_address("172.17.0.2", "172.17.0.2").build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
   EXPECT_NE(findings[0].summary.find("172.17.0.2 on hosts a and b"), std::string::npos);
-  EXPECT_TRUE(asked("nccl-unreachable", using_address("10.0.0.1", "10.0.0.2").build()).empty());
+  EXPECT_TRUE(asked("master-unreachable", using_address("10.0.0.1", "10.0.0.2").build()).empty());
 }
 
-TEST(NcclUnreachable, IsSilentOnAnAddressWithWhichTheJobRan) {
-  EXPECT_TRUE(asked("nccl-unreachable", using_address("127.0.0.1", "127.0.0.1")
-                                            .log({},
-                                                 "a:7:9 [0] NCCL INFO Init COMPLETE\nstep 1\n"
-                                                 "step 2\nstep 3\nstep 4\n")
-                                            .build())
+TEST(UnreachablePeers, IsSilentOnAnAddressWithWhichTheJobRan) {
+  EXPECT_TRUE(asked("master-unreachable", using_address("127.0.0.1", "127.0.0.1")
+                                              .log({},
+                                                   "a:7:9 [0] NCCL INFO Init COMPLETE\nstep 1\n"
+                                                   "step 2\nstep 3\nstep 4\n")
+                                              .build())
                   .empty());
 }
 
@@ -77,7 +77,7 @@ const std::string kGlooWarns =
     "Using the loopback address as fallback. Manually set the network interface to bind to with "
     "GLOO_SOCKET_IFNAME. (function operator())\n";
 
-TEST(NcclUnreachable, KnowsGloosLoopbackInAJobOfSeveralNodes) {
+TEST(UnreachablePeers, KnowsGloosLoopbackInAJobOfSeveralNodes) {
   for (const char* nodes : {"+ torchrun --nnodes=2 fit.py\n", "  min_nodes        : 2\n",
                             "[launch.py:164:main] nnodes=2, num_local_procs=4, node_rank=1\n",
                             "(A pid=7, ip=10.0.0.1) a\n(A pid=9, ip=10.0.0.2) b\n"}) {
@@ -94,7 +94,7 @@ TEST(NcclUnreachable, KnowsGloosLoopbackInAJobOfSeveralNodes) {
           .empty());
 }
 
-TEST(NcclUnreachable, ReadsConnectionsOfGlooToTheLoopback) {
+TEST(UnreachablePeers, ReadsConnectionsOfGlooToTheLoopback) {
   for (const char* line :
        {"[rank3]: RuntimeError: Gloo connectFullMesh failed with "
         "[../third_party/gloo/gloo/transport/tcp/pair.cc:152] timed out connecting: SO_ERROR: "
@@ -117,7 +117,7 @@ TEST(NcclUnreachable, ReadsConnectionsOfGlooToTheLoopback) {
                   .empty());
 }
 
-TEST(NcclUnreachable, NamesTheRanksThatGlooCouldNotConnectIfNothingElseFailed) {
+TEST(UnreachablePeers, NamesTheRanksThatGlooCouldNotConnectIfNothingElseFailed) {
   const auto failed = [](int rank) {
     return fmt::format(
         "[rank{}]:[E212 02:14:01.17 ProcessGroupGloo.cpp:143] Gloo connectFullMesh failed with "
@@ -137,7 +137,7 @@ TEST(NcclUnreachable, NamesTheRanksThatGlooCouldNotConnectIfNothingElseFailed) {
                   .empty());
 }
 
-TEST(NcclUnreachable, IsSilentOnTheWordsOfOtherPrograms) {
+TEST(UnreachablePeers, IsSilentOnTheWordsOfOtherPrograms) {
   for (const char* line :
        {"WARN Connect to database failed : dial tcp 10.0.0.5:5432: connection refused",
         "[Warning] WARN Socket creation failed : Permission denied",
@@ -147,7 +147,7 @@ TEST(NcclUnreachable, IsSilentOnTheWordsOfOtherPrograms) {
   }
 }
 
-TEST(NcclUnreachable, IsSilentOnAConnectionThatWasMade) {
+TEST(UnreachablePeers, IsSilentOnAConnectionThatWasMade) {
   EXPECT_TRUE(told("a:7:9 [6] NCCL INFO socketPollConnect: connect returned Connection refused, "
                    "retrying (1/34) after sleep for 100 msec\n"
                    "a:7:9 [6] NCCL INFO comm 0x5 rank 0 nranks 2 - Init COMPLETE\n")
@@ -161,7 +161,7 @@ const std::string kBtl =
     "[node2][[38971,1],3][btl_tcp_endpoint.c:796:mca_btl_tcp_endpoint_complete_connect] connect() "
     "to 172.17.0.1 failed: Connection refused (111)\n";
 
-TEST(NcclUnreachable, KnowsABridgeToWhichOpenMpiConnects) {
+TEST(UnreachablePeers, KnowsABridgeToWhichOpenMpiConnects) {
   const auto findings = told(kBtl);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
@@ -170,7 +170,7 @@ TEST(NcclUnreachable, KnowsABridgeToWhichOpenMpiConnects) {
   EXPECT_NE(findings[0].fix.find("btl_tcp_if_exclude docker0,lo"), std::string::npos);
 }
 
-TEST(NcclUnreachable, FindsTheInterfaceOfAnAddress) {
+TEST(UnreachablePeers, FindsTheInterfaceOfAnAddress) {
   const std::string line =
       "  Message:    connect() to 192.168.122.1:1024 failed\n  Error:      Operation now in "
       "progress (115)\n";
@@ -187,20 +187,28 @@ TEST(NcclUnreachable, FindsTheInterfaceOfAnAddress) {
   EXPECT_EQ(unknown[0].confidence, Confidence::kPossible) << "the process may have ended";
 }
 
-TEST(NcclUnreachable, IsSilentIfMpiWentOn) {
+TEST(UnreachablePeers, IsSilentIfMpiWentOn) {
   EXPECT_TRUE(told(kBtl + "step 1\nstep 2\nstep 3\nstep 4\n").empty());
   EXPECT_TRUE(told("curl: connect() to 10.0.0.1 failed\n").empty());
 }
 
-TEST(NcclUnreachable, KnowsRanksWithoutATransport) {
+TEST(UnreachablePeers, KnowsRanksWithoutATransport) {
   for (const char* line :
        {"At least one pair of MPI processes are unable to reach each other for",
         "[1700.1] [n1:77:0] select.c:455  UCX  ERROR   no active messages transport to <no debug "
-        "data>: Unsupported operation",
-        "a:7:9 [0] misc/ibvwrap.cc:252 NCCL WARN Call to ibv_modify_qp failed with error No such "
-        "device"}) {
+        "data>: Unsupported operation"}) {
     EXPECT_EQ(told(std::string(line) + "\n").size(), 1U) << line;
   }
+}
+
+TEST(UnreachablePeers, AreOfTheAdapterIfInfiniBandRefusesTheConnection) {
+  model::JobModel job;
+  job.logs.push_back({.rank = {},
+                      .text =
+                          "a:7:9 [0] misc/ibvwrap.cc:252 NCCL WARN Call to ibv_modify_qp failed "
+                          "with error No such device\n"});
+  EXPECT_TRUE(asked("master-unreachable", job).empty());
+  ASSERT_EQ(asked("fabric-fault", job).size(), 1U);
 }
 
 }  // namespace

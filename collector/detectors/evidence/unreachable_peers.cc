@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-unreachable: NCCL found no network interface, or NCCL or gloo could not connect to another
-// rank. The reporting rank is not the culprit: the interface or the address is.
+#include "collector/detectors/evidence/unreachable_peers.h"
+
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/text.h"
-#include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/gloo_address.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/mpi_network.h"
@@ -18,13 +18,12 @@
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/wording.h"
 
-namespace ddpdoctor::detectors::nccl_unreachable {
+namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::string_view kKind = "nccl-unreachable";
-constexpr std::size_t kLongestLine = 240;
+constexpr std::size_t kLongestAddressLine = 240;
 constexpr std::size_t kMostNames = 4;
-constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kLongestInterface = 64;
 constexpr std::string_view kChooseInterface =
     "Set GLOO_SOCKET_IFNAME on every node to its interface of `ip -brief address` that reaches the "
     "other nodes.";
@@ -38,24 +37,25 @@ std::set<std::string> interfaces(const model::JobModel& job, Finding& finding) {
          at = log.text.find(kSet, at + 1)) {
       const std::string_view rest = std::string_view(log.text).substr(at + kSet.size());
       const std::string_view name = rest.substr(0, rest.find_first_of(" \r\n"));
-      if (name.empty() || name.size() > kLongestName || !out.insert(base::printable(name)).second) {
+      if (name.empty() || name.size() > kLongestInterface ||
+          !out.insert(base::printable(name)).second) {
         continue;
       }
       const std::size_t begin = log.text.rfind('\n', at) + 1;
       const std::string_view line = std::string_view(log.text).substr(begin);
       finding.evidence.push_back(
           {.rank = log.rank,
-           .text = "log: " +
-                   base::elide(base::printable(line.substr(0, line.find('\n'))), kLongestLine)});
+           .text = "log: " + base::elide(base::printable(line.substr(0, line.find('\n'))),
+                                         kLongestAddressLine)});
     }
   }
   return out;
 }
 
 /// No message of a failed connection: the log may end while NCCL still connects.
-Finding of_address() {
+Finding of_address(std::string_view kind) {
   Finding finding;
-  finding.kind = kKind;
+  finding.kind = kind;
   finding.confidence = Confidence::kPossible;
   return finding;
 }
@@ -69,9 +69,9 @@ void tell_address(const BadAddress& bad, Finding& finding) {
 }
 
 /// gloo, too, connects every rank to every other.
-Finding of_gloo(const GlooLoopback& gloo) {
+Finding of_gloo(const GlooLoopback& gloo, std::string_view kind) {
   Finding finding;
-  finding.kind = kKind;
+  finding.kind = kind;
   finding.confidence = gloo.failed ? Confidence::kLikely : Confidence::kPossible;
   finding.waiting = gloo.ranks;
   finding.evidence = gloo.evidence;
@@ -83,9 +83,9 @@ Finding of_gloo(const GlooLoopback& gloo) {
 }
 
 /// No address is known, and nothing else failed.
-Finding of_mesh(const GlooMesh& mesh) {
+Finding of_mesh(const GlooMesh& mesh, std::string_view kind) {
   Finding finding;
-  finding.kind = kKind;
+  finding.kind = kind;
   finding.confidence = Confidence::kPossible;
   finding.waiting = mesh.ranks;
   finding.evidence = mesh.evidence;
@@ -96,11 +96,20 @@ Finding of_mesh(const GlooMesh& mesh) {
   return finding;
 }
 
-Findings detect(const graph::Examination& examination) {
-  Findings findings = findings_from_text(examination, kKind);
+/// What the libraries wrote of it.
+Findings told(const graph::Examination& examination, std::string_view kind) {
+  std::vector<ToldFinding> all = told_by_text(examination, kind);
+  std::erase_if(all, [](const ToldFinding& one) { return one.says != Message::kNoPeer; });
+  return summarized(std::move(all));
+}
+
+}  // namespace
+
+Findings unreachable_peers(const graph::Examination& examination, std::string_view kind) {
+  Findings findings = told(examination, kind);
   const auto bad = bad_address(examination.job);
   if (bad && findings.empty()) {
-    findings.push_back(of_address());
+    findings.push_back(of_address(kind));
   }
   for (Finding& finding : findings) {
     finding.waiting = finding.waiting.united(finding.culprits);
@@ -113,47 +122,22 @@ Findings detect(const graph::Examination& examination) {
       tell_address(*bad, finding);
     }
   }
-  for (Finding& finding : unreachable_in_mpi(examination, kKind)) {
+  for (Finding& finding : unreachable_in_mpi(examination, kind)) {
     findings.push_back(std::move(finding));
   }
-  if (auto bootstrap = findings.empty() ? stuck_in_bootstrap(examination, kKind) : std::nullopt) {
+  if (auto bootstrap = findings.empty() ? stuck_in_bootstrap(examination, kind) : std::nullopt) {
     findings.push_back(std::move(*bootstrap));
   }
   if (const auto gloo = gloo_loopback(examination.job)) {
-    findings.push_back(of_gloo(*gloo));
+    findings.push_back(of_gloo(*gloo, kind));
   }
   if (const auto mesh = findings.empty() ? gloo_mesh_failed(examination.job) : std::nullopt) {
-    findings.push_back(of_mesh(*mesh));
+    findings.push_back(of_mesh(*mesh, kind));
+  }
+  for (Finding& finding : findings) {
+    finding.crashed = true;  // connections to a rank that has exited fail in the same way
   }
   return findings;
 }
 
-}  // namespace
-
-extern const Detector detector;
-const Detector detector{
-    .kind = kKind,
-    .title = "NCCL, gloo or MPI finds no network interface or cannot connect",
-    .explanation =
-        R"(What you see: the first collective, or ncclCommInitRank, fails or waits; the log has "no socket interface found", "with family 59936 is
-neither AF_INET(2) nor …", "Connect to … failed : No route to host", "exceeded retries". Or init_process_group or new_group fails with
-"Gloo connectFullMesh failed with … remote=[127.0.0.1]". Or Open MPI prints "connect() to 172.17.0.1 failed".
-
-Why: NCCL_SOCKET_IFNAME names an interface that some node does not have, or NCCL chose one that other nodes cannot reach (docker, a
-bridge, a link-local address), or a firewall drops NCCL's ports. Connections to a rank that has exited fail in the same way. gloo uses
-the address to which the host's own name resolves; if that is 127.0.0.1 or 127.0.1.1, other hosts cannot connect.
-
-How ddpdoctor knows: from the messages of NCCL's socket and bootstrap code, and the interfaces that its INFO lines name: the loopback,
-or one address on two hosts, reaches no other host. gloo's messages count only if the job has several hosts. In native stacks, some
-ranks are in connect() and others in accept() of NCCL's bootstrap (possible). Of MPI, an address of a
-bridge (docker0) or a missing route is likely; an ended process refuses connections as well.
-
-Fix: name an interface that every node has and that reaches the other nodes.
-    $ ip -brief address
-    $ NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0 NCCL_DEBUG=INFO torchrun ...)",
-    .detect = detect,
-    .specificity = kPlainFact,
-    .effect = Effect::kCrash,
-};
-
-}  // namespace ddpdoctor::detectors::nccl_unreachable
+}  // namespace ddpdoctor::detectors
