@@ -12,6 +12,10 @@ inline constexpr std::string_view kOfTraceback = "last traceback";
 /// End of Thread::capture if that traceback is of an interrupt.
 inline constexpr std::string_view kOfInterrupt = "an interrupt's last traceback";
 
+/// WaitsOn::kind of a rank that a log shows not to be in the call of the others; its line is
+/// unknown.
+inline constexpr std::string_view kElsewhere = "elsewhere";
+
 /// The fact with the number of calls that only a log shows.
 inline constexpr std::string_view kCallsOfLog = "calls-of-log";
 

@@ -48,9 +48,10 @@ std::string named(const Table& table, std::optional<std::int64_t> number) {
 struct Comm {
   std::optional<model::Rank> rank;
   std::int64_t size = 0;
-  std::string id;  // "0x437f083ea6e91e43"; NCCL 2.18 and later
+  std::string id;           // "0x437f083ea6e91e43"; NCCL 2.18 and later
+  std::uint64_t first = 0;  // number of the first launch in the log
   std::uint64_t lines = 0;
-  bool whole = true;  // no line is lost so far
+  bool whole = true;  // no line is lost since the first one
   std::vector<model::CollectiveCall> calls;
 };
 
@@ -69,17 +70,21 @@ void read_member(std::string_view info, Comm& comm) {
 }
 
 /// NCCL counts launches, and a launch may have several calls: a number above that of the lines
-/// before it shows that lines are missing.
-bool loses_lines(std::string_view number, const Comm& comm) {
-  const auto launches = hex_of("0x" + std::string(number.substr(0, number.find(' '))));
-  return !launches || *launches > comm.lines;
+/// before it shows that lines are missing. A log without its beginning can only be counted if each
+/// launch had one call.
+bool loses_lines(std::uint64_t launches, const Comm& comm) {
+  return comm.first == 0 ? launches > comm.lines : launches != comm.first + comm.lines;
 }
 
 void read_call(std::string_view info, Comm& comm) {
   const std::size_t at = info.find(kOpCount);
-  comm.whole = comm.whole && !loses_lines(info.substr(at + kOpCount.size()), comm);
+  const std::string_view number = info.substr(at + kOpCount.size());
+  const auto launches = hex_of("0x" + std::string(number.substr(0, number.find(' '))));
+  comm.first = comm.lines == 0 ? launches.value_or(0) : comm.first;
+  comm.whole = comm.whole && launches && !loses_lines(*launches, comm);
   ++comm.lines;
   const model::Operation operation = model::operation_of(info.substr(0, at));
+  comm.whole = comm.whole && !(comm.first > 0 && operation.point_to_point);
   if (!comm.whole || operation.point_to_point || comm.calls.size() == kMostCallsOfComm) {
     return;
   }
@@ -95,7 +100,7 @@ void read_call(std::string_view info, Comm& comm) {
   if (root && kind.has_root) {
     call.root = static_cast<model::Rank>(*root);
   }
-  call.sequence = static_cast<std::int64_t>(comm.calls.size()) + 1;
+  call.sequence = static_cast<std::int64_t>(comm.first + comm.calls.size()) + 1;
   // The log does not show the end of a call: no rank is reported as waiting in one.
   call.state = model::CallState::kCompleted;
   comm.calls.push_back(std::move(call));

@@ -115,13 +115,33 @@ struct Bar {
       moved = drawing.elapsed;
       ++moves;
     }
-    name = base::elide(drawing.name, kLongestBarName);
+    if (anew || !name.ends_with(drawing.name)) {  // else its beginning was cut off
+      name = base::elide(drawing.name, kLongestBarName);
+    }
     done = base::elide(drawing.done, 32);
     total = base::elide(drawing.total, 32);
     elapsed = drawing.elapsed;
     drawn_after = drawn_after || after;
   }
 };
+
+/// By name without digits.
+using Bars = std::map<std::string, Bar>;
+
+/// The key of a drawing. Processes that write into one stream cut lines: the name of a known bar
+/// may lack its beginning.
+std::string key_of(const Drawing& drawing, const Bars& bars) {
+  constexpr std::size_t kShortestRest = 8;
+  std::string key = without_digits(drawing.name);
+  if (key.size() >= kShortestRest && !bars.contains(key)) {
+    for (const auto& [known, bar] : bars) {
+      if (known.ends_with(key) && bar.total == drawing.total) {
+        return known;
+      }
+    }
+  }
+  return key;
+}
 
 /// The lines between the heading of a traceback that ends in such a timeout and its end: the rank
 /// had given up before it printed the first of them.
@@ -205,7 +225,7 @@ void read_progress_bars(std::string_view text, model::JobModel& job) {
   if (text.find("%|") == text.npos || !ends_wait(text)) {
     return;
   }
-  std::map<std::string, Bar> bars;
+  Bars bars;
   double waited = 0;  // the shortest wait that a watchdog ended
   const auto lines = base::split(text, '\n');
   const std::vector<bool> raising = tracebacks_of_timeouts(lines);
@@ -224,7 +244,7 @@ void read_progress_bars(std::string_view text, model::JobModel& job) {
       if (!drawing) {
         continue;
       }
-      const std::string key = without_digits(drawing->name);
+      const std::string key = key_of(*drawing, bars);
       if (bars.size() < kMostBars || bars.contains(key)) {
         bars[key].rank = told.rank;
         bars[key].draw(*drawing, waited > 0 || raising[i]);

@@ -92,7 +92,9 @@ class StoreBarriers {
 
 /// JAX waits there for all processes of the job before it begins.
 bool is_first_of_jax(std::string_view barrier) {
-  return barrier == "PjRT_Client_Connect" || barrier == "[Init]Wait_for_all_tasks_to_register";
+  return barrier == "PjRT_Client_Connect" ||
+         barrier.starts_with(
+             "[Init]Wait_for_all_tasks_to_register");  // newer ones count them: "::0"
 }
 
 /// "Barrier timed out. Barrier_id: NAME. Timed out task names:", "Barrier timed out. Id: NAME. …

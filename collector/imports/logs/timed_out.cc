@@ -236,7 +236,8 @@ void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) 
       process.exit = model::Exit{.status = 0, .signal = {}};
     } else {
       model::Thread& main = process.threads.emplace_back();
-      main.waits_on = model::WaitsOn{.kind = "elsewhere", .target = {}, .detail = {}};
+      main.waits_on =
+          model::WaitsOn{.kind = std::string(model::kElsewhere), .target = {}, .detail = {}};
     }
     processes.push_back(std::move(process));
     if (world) {

@@ -167,6 +167,27 @@ std::vector<model::Observation> separated(std::vector<model::Process> processes,
   return out;
 }
 
+void spread_looks(std::vector<model::Observation>& observations) {
+  for (std::size_t i = observations.size(); i-- > 1;) {
+    std::set<Identity> seen;
+    std::vector<model::Process> stay;
+    auto& here = observations[i].processes;
+    for (auto process = here.rbegin(); process != here.rend(); ++process) {
+      const Identity identity = identity_of(*process);
+      const auto lacks_it = [&identity](const model::Observation& one) {
+        return std::none_of(one.processes.begin(), one.processes.end(),
+                            [&](const auto& other) { return identity_of(other) == identity; });
+      };
+      const auto end = observations.rend();
+      const auto before = std::find_if(end - static_cast<std::ptrdiff_t>(i), end, lacks_it);
+      const bool again = !seen.insert(identity).second && model::was_dumped(*process);
+      (again && before != end ? before->processes : stay).push_back(std::move(*process));
+    }
+    std::reverse(stay.begin(), stay.end());
+    here = std::move(stay);
+  }
+}
+
 std::string target_of(const model::Process& process) {
   if (process.threads.empty() || role_of_title(process.command)) {
     return {};

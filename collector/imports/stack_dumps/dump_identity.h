@@ -34,6 +34,10 @@ bool take_numbers(model::JobModel& job);
 /// Each process occurs at most once per observation; the last snapshot of each is in the last one.
 std::vector<model::Observation> separated(std::vector<model::Process> processes, double interval);
 
+/// Of two dumps of a process in one snapshot, moves the first to an earlier snapshot that lacks it:
+/// some files hold several snapshots, and others only one.
+void spread_looks(std::vector<model::Observation>& observations);
+
 /// File and name of the user's function that multiprocessing runs; empty if it runs none. The stack
 /// of a forked child begins with that of its parent.
 std::string target_of(const model::Process& process);

@@ -324,7 +324,10 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
       job.sources[file].merge(lines);
     }
   }
-  const std::string host = host_in_path(path);
+  const bool of_workers = std::all_of(dumps.begin(), dumps.end(), [](const StackDump& dump) {
+    return dump.process.role == model::Role::kDataLoaderWorker;
+  });
+  const std::string host = of_workers ? "" : host_in_path(path);  // worker3.txt: no machine
   const auto number = rank_in_path(path, dumps);
   std::vector<model::Process> processes;
   processes.reserve(dumps.size());
@@ -361,11 +364,14 @@ bool settle_dumps(model::JobModel& job) {
     join_tools(job.observations.front().processes);
     share_ranks(job.observations.front().processes);
     job.observations = separated(std::move(job.observations.front().processes), 0);
+  } else {
+    spread_looks(job.observations);
   }
   take_rows(job);
   give_states(job);
   tell_awaited_child(job);
   forget_local_ranks(job);
+  name_the_one_elsewhere(job);
   drop_told_places(job);
   name_by_titles(job);
   set_clients_apart(job);

@@ -17,6 +17,7 @@
 #include "collector/imports/stack_dumps/listed_processes.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/questions.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -117,6 +118,32 @@ void set_clients_apart(model::JobModel& job) {
       }
     }
   }
+}
+
+void name_the_one_elsewhere(model::JobModel& job) {
+  model::RankSet elsewhere;
+  for (const model::Process& process : job.observations.back().processes) {
+    const model::Thread* main = model::main_thread(process);
+    if (process.rank && main != nullptr && main->waits_on &&
+        main->waits_on->kind == model::kElsewhere) {
+      elsewhere.insert(*process.rank);
+    }
+  }
+  const auto nameless = nameless_ranks(job.observations.back());
+  if (elsewhere.size() != 1 || nameless.size() != 1) {
+    return;
+  }
+  const Identity one = identity_of(*nameless.front());
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      if (identity_of(process) == one && process.role == model::Role::kRank && !process.rank) {
+        process.rank = elsewhere.front();
+      }
+    }
+  }
+  job.coverage.warnings.push_back(fmt::format(
+      "the dump is taken for rank {0}: the log shows that all other ranks waited for rank {0}",
+      elsewhere.front()));
 }
 
 void number_ranks(model::JobModel& job) {

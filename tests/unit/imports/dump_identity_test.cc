@@ -53,6 +53,20 @@ TEST(OnePid, InFilesOfSeveralRanksIsSeveralProcesses) {
   EXPECT_NE(job.progress, model::Progress::kMoving);
 }
 
+// rank1.txt has two snapshots, those of rank 0 are in a file each.
+TEST(OnePid, InTwoFilesBesideAFileOfTwoSnapshotsIsTwoSnapshots) {
+  const auto titled = [](int line) {
+    return at(line).replace(0, 26, "Process 7: VLLM::Worker_TP0");
+  };
+  const auto job = read({{"first.txt", titled(12)},
+                         {"second.txt", titled(13)},
+                         {"other.txt", at(29, 8) + "\n" + at(29, 8)}});
+  ASSERT_EQ(job.observations.size(), 2U);
+  for (const model::Observation& look : job.observations) {
+    EXPECT_EQ(look.processes.size(), 2U);
+  }
+}
+
 TEST(OnePid, UnderSeveralHeadingsIsSeveralProcesses) {
   const auto job = read({{"all.txt", "=== rank 0 ===\n" + at(29) + "=== rank 1 ===\n" + at(26)}});
   EXPECT_EQ(told(job), "1 looks: 0=7 1=7");
