@@ -16,24 +16,28 @@ bool compiles(const graph::Standing& standing) {
   return standing.activity == graph::Activity::kCompiling;
 }
 
-/// In dumps without native frames: at a later line than the one that compiles, in a call that no
-/// frame names. All ranks must be one or the other.
-model::RankSet past_the_compiled_line(const graph::Examination& examination,
-                                      const model::RankSet& compiling) {
+/// In dumps without native frames, in a call that no frame names: at the same line in two
+/// snapshots, or at a later line than the one that compiles. All ranks must be one or the other.
+model::RankSet held_by_the_compiler(const graph::Examination& examination,
+                                    const model::RankSet& compiling) {
   const graph::Standing* slow =
       compiling.empty() ? nullptr : examination.standing(compiling.front());
-  const model::RankSet past = ranks_where(examination, [slow](const graph::Standing& one) {
-    const bool unnamed = one.activity == graph::Activity::kComputing ||
-                         one.activity == graph::Activity::kUnknown ||
-                         one.activity == graph::Activity::kGpu;
-    if (slow == nullptr || slow->thread == nullptr || !unnamed || one.moved ||
-        one.process == nullptr || one.thread == nullptr || !model::was_dumped(*one.process)) {
-      return false;
-    }
-    const auto fork = fork_of(python_path(*one.thread), python_path(*slow->thread));
-    return fork && same_function(fork->ours, fork->theirs) && fork->ours.line > fork->theirs.line &&
-           fork->below_ours.empty();
-  });
+  const model::RankSet past =
+      ranks_where(examination, [&examination, slow](const graph::Standing& one) {
+        const bool unnamed = one.activity == graph::Activity::kComputing ||
+                             one.activity == graph::Activity::kUnknown ||
+                             one.activity == graph::Activity::kGpu;
+        if (slow == nullptr || slow->thread == nullptr || !unnamed || one.moved ||
+            one.process == nullptr || one.thread == nullptr || !model::was_dumped(*one.process)) {
+          return false;
+        }
+        if (slow->moved && examination.job.observations.size() > 1) {
+          return true;
+        }
+        const auto fork = fork_of(python_path(*one.thread), python_path(*slow->thread));
+        return fork && same_function(fork->ours, fork->theirs) &&
+               fork->ours.line > fork->theirs.line && fork->below_ours.empty();
+      });
   const bool all = past.size() + compiling.size() == examination.standings.size();
   return all && !examination.job.ended ? past : model::RankSet{};
 }
@@ -42,7 +46,7 @@ Findings detect(const graph::Examination& examination) {
   const model::RankSet compiling = ranks_where(examination, compiles);
   model::RankSet waiting = waiting_ranks(examination);
   if (waiting.empty()) {
-    waiting = past_the_compiled_line(examination, compiling);
+    waiting = held_by_the_compiler(examination, compiling);
   }
   if (compiling.empty() || waiting.empty()) {
     return {};

@@ -27,6 +27,18 @@ namespace {
 
 constexpr std::string_view kKind = "gil-deadlock";
 
+/// In a call of MPI or NCCL.
+const model::Frame* communication(const model::Thread& thread) {
+  const auto found =
+      std::find_if(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
+        return frame.language == model::Language::kNative &&
+               (model::is_mpi_function(frame.function) || frame.function.starts_with("nccl") ||
+                frame.function.starts_with("__pyx_pw_6mpi4py"));
+      });
+  return found == thread.frames.end() ? nullptr : &*found;
+}
+
+/// A call of MPI polls while it waits, and does not sleep.
 const model::Thread* sleeping_holder(const model::Process& process) {
   if (const model::Thread* only = holder_by_elimination(process)) {
     return only;
@@ -35,7 +47,7 @@ const model::Thread* sleeping_holder(const model::Process& process) {
       process.threads.begin(), process.threads.end(), [&](const model::Thread& thread) {
         return thread.gil.value_or(false) && !waits_for_gil(thread) &&
                (asleep(thread) || callback_behind(process, thread) != nullptr ||
-                graph::is_inside_driver(thread.frames));
+                communication(thread) != nullptr || graph::is_inside_driver(thread.frames));
       });
   return holder == process.threads.end() ? nullptr : &*holder;
 }
@@ -61,17 +73,6 @@ bool waits_for_one_of(const model::Thread& holder,
   return target &&
          std::any_of(threads.begin(), threads.end(),
                      [&target](const model::Thread* thread) { return thread->tid == *target; });
-}
-
-/// In a call of MPI or NCCL.
-const model::Frame* communication(const model::Thread& thread) {
-  const auto found =
-      std::find_if(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
-        return frame.language == model::Language::kNative &&
-               (model::is_mpi_function(frame.function) || frame.function.starts_with("nccl") ||
-                frame.function.starts_with("__pyx_pw_6mpi4py"));
-      });
-  return found == thread.frames.end() ? nullptr : &*found;
 }
 
 /// A thread that waits for the GIL is in a call of MPI or NCCL: others may wait for that call.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/after_exception.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/behind_gpus.h"
 #include "collector/detectors/evidence/exceptions_in_hand.h"
@@ -17,6 +18,7 @@
 #include "collector/detectors/evidence/roll_calls.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/waited_for.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/evidence/work_in_log.h"
@@ -141,11 +143,24 @@ void blame_where_waiting_ends(const graph::Examination& examination, Side& odd) 
   }
 }
 
-/// All of them failed with an exception and are exiting: rank-raised reports it.
+/// An exception of the log led it to where it is, or nobody else can have raised it.
+bool is_the_raiser(const model::JobModel& job, model::Rank rank, const graph::Standing* standing) {
+  const auto all = tracebacks(job);
+  return std::any_of(all.begin(), all.end(), [&](const Traceback& one) {
+    return one.rank == rank && !is_consequence(one) &&
+           (one.by_elimination ||
+            (waits_at_its_end(standing) && is_behind(one, standing->callers)));
+  });
+}
+
+/// All of them failed with an exception, and are exiting or known by it: rank-raised reports it.
 bool raised(const graph::Examination& examination, const Side& odd) {
   return !odd.ranks.empty() &&
          std::all_of(odd.ranks.begin(), odd.ranks.end(), [&](model::Rank rank) {
            const graph::Standing* standing = examination.standing(rank);
+           if (is_the_raiser(examination.job, rank, standing)) {
+             return true;
+           }
            const auto failed =
                standing == nullptr ? std::nullopt : failed_with(examination.job, *standing);
            return failed && !is_consequence(failed->exception);
@@ -286,10 +301,16 @@ void tell_others(const graph::Examination& examination, const graph::Standing* s
 // A lost rank makes all its groups wait: one cause, reported where the waiting began.
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kMissing);
+  const bool one_raised = std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
+    return raised(examination, one.parting.odd);
+  });
   std::erase_if(all, [&](const Explanation& one) {
     return raised(examination, one.parting.odd) || finalized(examination, one.parting.odd) ||
            has_been_there(examination, one.parting);
   });
+  if (all.empty() && one_raised) {
+    return {};
+  }
   if (all.empty()) {
     if (auto elsewhere = elsewhere_than_gpus(examination)) {
       return {*std::move(elsewhere)};

@@ -14,6 +14,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/group_numbers.h"
+#include "collector/detectors/evidence/roll_calls.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/evidence/work_in_log.h"
@@ -331,7 +332,8 @@ Findings detect(const graph::Examination& examination) {
   }
   if (inside.empty() || !may_hang(examination) || somebody_works ||
       (outside.empty() && !guarded && !proven)) {
-    return unseen_findings(examination, "new-group-subset");
+    auto told = new_group_of_few(examination);
+    return told ? Findings{*std::move(told)} : unseen_findings(examination, "new-group-subset");
   }
   Finding finding;
   finding.kind = "new-group-subset";
@@ -372,7 +374,7 @@ Why: new_group is itself a collective over all ranks of the job. Ranks that skip
 connect to the wrong peers in the next group.
 
 How ddpdoctor knows: some ranks are in new_group and others are not; or all are, and the source calls an earlier new_group under a
-condition that tests the rank; or the group that all ranks are creating has different numbers on different ranks (a lazy
+condition that tests the rank; or torch's log counts the ranks in its barrier; or the group that all ranks are creating has different numbers on different ranks (a lazy
 `cached_property` that only some ranks used); or a group with one name has different members on different ranks.
 
 Fix: all ranks create all groups.

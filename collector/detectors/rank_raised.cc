@@ -95,7 +95,8 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
     return wrote_on(job, traceback) ? Confidence::kPossible : Confidence::kCertain;
   }
   const bool skipped = examination.still() && left_calls_out(examination, traceback);
-  const bool gave_up = waits_at_its_end(standing) && !wrote_on(job, traceback);
+  const bool led = standing != nullptr && is_behind(traceback, standing->callers);
+  const bool gave_up = waits_at_its_end(standing) && (led || !wrote_on(job, traceback));
   return skipped ? Confidence::kCertain : gave_up ? Confidence::kLikely : Confidence::kPossible;
 }
 
@@ -165,7 +166,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
                      [&](const Traceback& later) { return later.rank == traceback.rank; });
     Suspect suspect{.rank = traceback.rank, .place = traceback.place};
     suspect.confidence = sureness(examination, traceback, last);
-    if (raised_before(all, traceback)) {
+    if (traceback.by_elimination || raised_before(all, traceback)) {
       suspect.confidence = at_most(suspect.confidence, Confidence::kLikely);
     }
     suspect.note = raised_here(traceback);

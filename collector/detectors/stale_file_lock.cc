@@ -30,9 +30,10 @@ namespace {
 constexpr std::string_view kKind = "stale-file-lock";
 constexpr std::string_view kNoLocks = "[Errno 37] No locks available";
 
-/// Waits in torch's lock of an extension that another process builds.
+/// Waits in torch's lock of an extension that another process builds, or in a copy of it: projects
+/// that compile their own kernels have one.
 bool waits_for_baton(const model::Thread& thread) {
-  return python_frame_in(thread, "torch/utils/file_baton.py", {"wait"}) != nullptr;
+  return python_frame_in(thread, "/file_baton.py", {"wait"}) != nullptr;
 }
 
 /// Its frames show a wait for the release or removal of a lock file.

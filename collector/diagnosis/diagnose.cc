@@ -10,6 +10,7 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/diagnosis/diagnosis.h"
 #include "collector/diagnosis/explain_away.h"
+#include "collector/diagnosis/library_places.h"
 #include "collector/diagnosis/native_place.h"
 #include "collector/diagnosis/overcome.h"
 #include "collector/diagnosis/traceback_places.h"
@@ -36,13 +37,12 @@ bool calls_contradict(const graph::Examination& examination) {
 /// not depend on progress. A warning about the future applies only while the job runs.
 bool may_be_said(const Judged& judged, const graph::Examination& examination) {
   if (examination.job.progress != model::Progress::kMoving || judged.finding.ahead ||
-      judged.detector->effect != Effect::kHang) {
+      judged.effect() != Effect::kHang) {
     return true;
   }
   const Confidence least =
       calls_contradict(examination) ? Confidence::kLikely : Confidence::kCertain;
-  return judged.finding.confidence >= least &&
-         judged.detector->specificity != detectors::kSaysNothing;
+  return judged.finding.confidence >= least && judged.specificity() != detectors::kSaysNothing;
 }
 
 /// Only one snapshot from another tool: a step of a healthy job may look the same.
@@ -85,17 +85,16 @@ void doubt_one_moment(std::vector<Judged>& findings, const model::JobModel& job)
 
 bool any_of_effect(const std::vector<Judged>& all, Effect effect) {
   return std::any_of(all.begin(), all.end(), [effect](const Judged& judged) {
-    return judged.detector->effect == effect && !judged.finding.ahead &&
+    return judged.effect() == effect && !judged.finding.ahead &&
            judged.finding.confidence != Confidence::kPossible &&
-           judged.detector->specificity != detectors::kSaysNothing;
+           judged.specificity() != detectors::kSaysNothing;
   });
 }
 
 /// A detector reports a problem whose cause it does not know.
 bool any_undecided(const std::vector<Judged>& all) {
   return std::any_of(all.begin(), all.end(), [](const Judged& judged) {
-    return judged.detector->specificity == detectors::kSaysNothing ||
-           judged.detector->effect == Effect::kHang;
+    return judged.specificity() == detectors::kSaysNothing || judged.effect() == Effect::kHang;
   });
 }
 
@@ -104,7 +103,7 @@ bool others_wait_for_the_failed(const graph::Examination& examination,
                                 const std::vector<Judged>& findings) {
   return !examination.job.ended && examination.still() &&
          std::any_of(findings.begin(), findings.end(), [](const Judged& judged) {
-           return judged.detector->effect == Effect::kCrash &&
+           return judged.effect() == Effect::kCrash &&
                   judged.finding.confidence != Confidence::kPossible &&
                   !judged.finding.waiting.empty();
          });
@@ -264,6 +263,7 @@ Diagnosis diagnose(const model::JobModel& job) {
   put_in_order(all, diagnosis.examination);
   tell_places_of_tracebacks(all, diagnosis.examination);
   tell_native_places(all, diagnosis.examination);
+  tell_library_places(all, diagnosis.examination);
   for (Judged& judged : all) {
     detectors::add_deciding_callers(diagnosis.examination, judged.finding);
   }

@@ -84,8 +84,7 @@ void tell_places_of_tracebacks(std::vector<Judged>& findings,
     all = detectors::tracebacks_of_launchers(examination.job);
   }
   for (Judged& judged : findings) {
-    if (judged.finding.locations.empty() &&
-        judged.detector->specificity != detectors::kSaysNothing) {
+    if (judged.finding.locations.empty() && judged.specificity() != detectors::kSaysNothing) {
       add_places_of_tracebacks(all, judged.finding);
     }
   }

@@ -153,11 +153,13 @@ bool is_called_from_outside(const model::Thread& thread) {
          outermost->function != "<module>";
 }
 
-/// A thread of autograd's engine, for which backward() waits.
+/// A thread of autograd's engine, for which backward() waits. Python calls a thread that C++
+/// started "Dummy-3".
 bool is_of_autograd(const model::Thread& thread) {
+  const bool unnamed = thread.name.empty() || thread.name.starts_with("Dummy-");
   return thread.name.starts_with("pt_autograd") ||
          model::has_native_frame(thread, "torch::autograd::Engine::thread_main") ||
-         (thread.name.empty() && is_called_from_outside(thread));
+         (unnamed && is_called_from_outside(thread));
 }
 
 bool is_in_torch_distributed(const stacks::Frame& frame) {

@@ -7,6 +7,7 @@
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/device_waits.h"
 #include "collector/graph/history.h"
+#include "collector/graph/wrapped_forward.h"
 #include "collector/model/questions.h"
 #include "collector/program/libraries/libraries.h"
 #include "collector/program/origin/callees.h"
@@ -49,6 +50,7 @@ class Reader {
  public:
   Reader(const model::JobModel& job, Wanted wanted)
       : files_(job.sources.begin()->second, job.sources),
+        forwards_(files_),
         ddp_(wraps_in_ddp(job)),
         wanted_(wanted) {}
 
@@ -75,6 +77,10 @@ class Reader {
     if ((ddp_ || wanted_ == Wanted::kBackward) && name == "backward") {
       return Made{.operation = "all_reduce", .callers = {here}};
     }
+    if (const auto forward =
+            ddp_ && wanted_ == Wanted::kAny ? forward_of(lines, call) : std::nullopt) {
+      return Made{.operation = forward->operation, .callers = {here}};
+    }
     const auto known = depth < kDeepest ? function_called(lines, call) : std::nullopt;
     auto inside = known ? made_in(*known, depth + 1) : std::nullopt;
     if (inside) {
@@ -84,6 +90,16 @@ class Reader {
   }
 
  private:
+  /// DDP's forward, if it broadcasts buffers.
+  [[nodiscard]] std::optional<WrappedForward> forward_of(const SourceText& lines, Node call) const {
+    const program::File& file = files_.file_of(lines);
+    const program::Where where = program::where_of(file, call);
+    auto forward = where.statement == program::kNone
+                       ? std::nullopt
+                       : forwards_.of(call.field(program::Field::kFunction), file, where.scope);
+    return forward && !forward->unshards ? std::move(forward) : std::nullopt;
+  }
+
   /// The new_group() whose result an expression stands for.
   [[nodiscard]] Node new_group_of(const SourceText& lines, Node expression) const {
     const program::File& file = files_.file_of(lines);
@@ -145,6 +161,7 @@ class Reader {
   }
 
   program::Files files_;
+  WrappedForwards forwards_;
   bool ddp_;
   Wanted wanted_;
 };

@@ -83,8 +83,10 @@ Standing recorded_standing(const model::JobModel& job, const History& history, m
   const bool unknown = !looked || job.coverage.unobserved_ranks.contains(rank);
   result.activity =
       unknown || somebody_is_nameless(job) ? Activity::kUnobserved : Activity::kAbsent;
-  if (looked) {
-    result.activity = ended_as(job, rank).value_or(result.activity);
+  const auto ended = looked ? ended_as(job, rank) : std::nullopt;
+  // Stacks of other ranks say nothing of this one: its records do.
+  if (ended || (looked && !(unknown && history.was_read(rank)))) {
+    result.activity = ended.value_or(result.activity);
     return result;
   }
   const Ends ends = ends_of(history, rank);

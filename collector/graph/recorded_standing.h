@@ -8,9 +8,9 @@
 
 namespace ddpdoctor::graph {
 
-/// kAbsent if processes were searched for. Otherwise the rank waits in its oldest call that has not
-/// ended: with NCCL, later calls are only queued behind it. Without such a call, the rank is past
-/// its newest call.
+/// kAbsent if its process was searched for. Otherwise the rank waits in its oldest call that has
+/// not ended: with NCCL, later calls are only queued behind it. Without such a call, the rank is
+/// past its newest call.
 Standing recorded_standing(const model::JobModel& job, const History& history, model::Rank rank);
 
 /// How a rank ended whose process is missing or a zombie: kDead by a signal, kExited by itself;

@@ -307,6 +307,7 @@ constexpr KnownException kConsequences[] = {
     {.pattern = "Connection reset by peer"},
     {.pattern = "Broken pipe"},
     {.pattern = "Watchdog caught collective operation timeout"},
+    {.pattern = "timed out in blocking wait"},  // of a Work, with NCCL_BLOCKING_WAIT
     {.pattern = "Timed out waiting"},
     {.pattern = "Socket Timeout"},
     {.pattern = "wait timeout after"},

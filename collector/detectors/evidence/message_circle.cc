@@ -11,6 +11,19 @@
 #include "collector/detectors/evidence/wording.h"
 
 namespace ddpdoctor::detectors {
+namespace {
+
+/// Its calls like the current one had other peers, too: the order of its messages may be wrong, and
+/// not the peer.
+bool has_several_peers(const graph::Examination& examination, model::Rank rank) {
+  const graph::BlockedCall& now = *examination.standing(rank)->call;
+  const graph::Calls& calls = examination.history.point_to_point(rank);
+  return std::any_of(calls.begin(), calls.end(), [&now](const model::CollectiveCall* call) {
+    return call->operation == now.operation && call->peer && call->peer != now.peer;
+  });
+}
+
+}  // namespace
 
 std::string said_of_message(const graph::Standing& standing) {
   const graph::BlockedCall& call = *standing.call;
@@ -30,6 +43,11 @@ model::RankSet odd_in_circle(const graph::Examination& examination, const model:
     said_by[rank] = examination.standing(rank)->call->operation;
   }
   const auto sides = camps(said_by);
+  if (std::any_of(circle.begin(), circle.end(), [&examination](model::Rank rank) {
+        return has_several_peers(examination, rank);
+      })) {
+    return circle;
+  }
   return circle.size() > 2 && sides.size() == 2 && sides[1].ranks.size() == 1 ? sides[1].ranks
                                                                               : circle;
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/listed_ranks.h"
 #include "collector/model/questions.h"
@@ -17,12 +18,49 @@ model::RankSet ranks_of(const model::Fact& fact, const std::string& field) {
   return model::RankSet(model::listed_ranks(fact.text(field).value_or("")).ranks);
 }
 
+/// A new_group that most ranks did not call.
+bool is_new_group_of_few(const model::Fact& fact) {
+  return fact.text("barrier").value_or("").starts_with("new_group") &&
+         ranks_of(fact, "came").size() < ranks_of(fact, "absent").size();
+}
+
 }  // namespace
+
+std::optional<Finding> new_group_of_few(const graph::Examination& examination) {
+  for (const model::Fact* fact : model::facts(examination.job, model::kRollCall)) {
+    if (!is_new_group_of_few(*fact)) {
+      continue;
+    }
+    Finding finding;
+    finding.kind = "new-group-subset";
+    finding.confidence = Confidence::kLikely;
+    finding.culprits = ranks_of(*fact, "came");
+    finding.waiting = ranks_of(*fact, "absent");
+    finding.summary = fmt::format(
+        "{} {}, which {} did not call", said(finding.culprits),
+        finding.culprits.size() == 1 ? "is alone in new_group" : "are alone in new_group",
+        said(finding.waiting));
+    for (const Sighting& sighting : sightings(examination.job, "rendezvous-incomplete")) {
+      if (sighting.place.known() && finding.locations.empty()) {
+        finding.locations.push_back(
+            location(sighting.place, finding.culprits, "the wait in new_group timed out here"));
+      }
+    }
+    finding.evidence.push_back(
+        {.rank = finding.culprits.front(), .text = "log: " + fact->text("line").value_or("")});
+    finding.fix =
+        "Call new_group() on every rank in the same order, including ranks that are not members. A "
+        "library may call it: for each iterator of a data loader, for instance.";
+    return finding;
+  }
+  return std::nullopt;
+}
 
 std::optional<Finding> roll_call_missed(const graph::Examination& examination,
                                         std::string_view kind, Meeting meeting) {
   for (const model::Fact* fact : model::facts(examination.job, model::kRollCall)) {
-    if (fact->flag("first").value_or(false) != (meeting == Meeting::kFirst)) {
+    if (fact->flag("first").value_or(false) != (meeting == Meeting::kFirst) ||
+        is_new_group_of_few(*fact)) {
       continue;
     }
     Finding finding;

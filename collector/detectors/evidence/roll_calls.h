@@ -14,8 +14,11 @@ namespace ddpdoctor::detectors {
 enum class Meeting { kFirst, kLater };
 
 /// A finding of this kind that accuses the ranks that did not reach it; nothing if no log names
-/// any.
+/// any, or if it is a new_group that only a few ranks called.
 std::optional<Finding> roll_call_missed(const graph::Examination& examination,
                                         std::string_view kind, Meeting meeting);
+
+/// Only a few ranks reached a new_group, which ends with a barrier of all: they are accused.
+std::optional<Finding> new_group_of_few(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

@@ -22,6 +22,8 @@
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/evidence/written_after.h"
+#include "collector/model/questions.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -163,6 +165,14 @@ Findings not_announced(const model::JobModel& job) {
   return {std::move(finding)};
 }
 
+/// The messages are of new_group, which waits in the same way, once the rendezvous is complete.
+bool is_of_new_group(const model::JobModel& job) {
+  const auto calls = model::facts(job, model::kRollCall);
+  return std::any_of(calls.begin(), calls.end(), [](const model::Fact* fact) {
+    return fact->text("barrier").value_or("").starts_with("new_group");
+  });
+}
+
 bool barrier_completed(const model::JobModel& job) {
   return std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
     return log.text.find("Completed store-based barrier") != std::string::npos;
@@ -172,8 +182,8 @@ bool barrier_completed(const model::JobModel& job) {
 }  // namespace
 
 Findings rendezvous_told_by_logs(const graph::Examination& examination) {
-  if (addresses_differ(examination.job)) {
-    return {};  // environment-differs reports it
+  if (addresses_differ(examination.job) || is_of_new_group(examination.job)) {
+    return {};  // environment-differs, missing-rank or new-group-subset reports it
   }
   Findings findings = findings_from_text(examination, kRendezvousKind);
   ToldCounts told;

@@ -8,10 +8,12 @@
 #include <map>
 #include <utility>
 
+#include "base/path_ends.h"
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/raiser_by_elimination.h"
 #include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/detectors/evidence/traceback_reader.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -217,6 +219,7 @@ std::vector<Traceback> tracebacks(const model::JobModel& job) {
   if (job.ended) {
     name_those_that_failed(job, out);
   }
+  name_raiser_by_elimination(job, out);
   return out;
 }
 
@@ -237,6 +240,16 @@ std::vector<Traceback> tracebacks_of_launchers(const model::JobModel& job) {
 bool starts_without_guard(const Traceback& traceback) {
   return traceback.raiser.function == "_check_not_importing_main" &&
          traceback.raiser.file.ends_with("multiprocessing/spawn.py");
+}
+
+bool is_behind(const Traceback& traceback, const std::vector<model::CallSite>& callers) {
+  return std::any_of(callers.begin(), callers.end(), [&traceback](const model::CallSite& now) {
+    return std::any_of(
+        traceback.frames.begin(), traceback.frames.end(), [&now](const auto& passed) {
+          return now.function == passed.function && now.line > passed.line &&
+                 base::path_ends_with(passed.file, now.file);  // py-spy shows the end of a path
+        });
+  });
 }
 
 bool rewords(const Traceback& first, const Traceback& second) {

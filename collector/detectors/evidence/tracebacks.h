@@ -39,7 +39,8 @@ model::CallSite user_place_below(const LogStream& stream, std::size_t index);
 /// An exception that ended in a traceback.
 struct Traceback {
   std::optional<model::Rank> rank;
-  std::optional<double> time;  // as LogLine
+  bool by_elimination = false;  // no label names the rank: all others were waiting
+  std::optional<double> time;   // as LogLine
   std::size_t log = 0;
   std::size_t number = 0;
   model::CallSite place;                  // the user's innermost line; unknown if there is none
@@ -96,6 +97,9 @@ bool was_interrupted(const model::JobModel& job);
 
 /// Another rank certainly raised earlier at another line: this exception may be a consequence.
 bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback);
+
+/// These frames are further on in a function through which the exception went: it led there.
+bool is_behind(const Traceback& traceback, const std::vector<model::CallSite>& callers);
 
 /// Removes those that follow from another one in the list: a library ended something after a
 /// failure, and that failed, too; the message only says that the cause is printed above; or another

@@ -55,7 +55,8 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
   const model::WaitsOn* wait = standing.thread == nullptr || !standing.thread->waits_on
                                    ? nullptr
                                    : &*standing.thread->waits_on;
-  if (wait != nullptr && wait->kind == "elsewhere") {  // a log names the rank but not its line
+  if (wait != nullptr &&
+      wait->kind == model::kElsewhere) {  // a log names the rank but not its line
     return "is at a line that the log does not show";
   }
   const bool counted =

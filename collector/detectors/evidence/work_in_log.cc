@@ -121,7 +121,7 @@ bool is_elsewhere(const graph::Standing& standing) {
   const model::Thread* main =
       standing.process == nullptr ? nullptr : model::main_thread(*standing.process);
   return main != nullptr && main->frames.empty() && main->waits_on &&
-         main->waits_on->kind == "elsewhere" && !standing.process->exit;
+         main->waits_on->kind == model::kElsewhere && !standing.process->exit;
 }
 
 std::optional<WorkInLog> work_in_log(const graph::Examination& examination) {

@@ -168,10 +168,8 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
     return true;
   }
   // A rank that left the loop in which the others gather parameters skipped no module in it.
-  const auto loop = (generating || sharded) && explanation.fork
-                        ? left_loop(examination.job, *explanation.fork)
-                        : std::nullopt;
-  const bool left = is_over_batches(loop) && !loop->in_step && read_loop(examination, explanation);
+  const bool left = (generating || sharded) && left_a_loop_of_steps(examination, explanation) &&
+                    read_loop(examination, explanation);
   if (generating) {
     explanation.cause = Cause::kGenerate;
   } else if (sharded && !left) {

@@ -61,23 +61,6 @@ const program::CallRow* row_of(const Definition& is) {
   return is.kind == Definition::Kind::kLibrary ? program::call_of_name(is.qualified) : nullptr;
 }
 
-/// Some call constructs a module of torch with buffers, or registers one.
-bool makes_buffers(const program::Files& files) {
-  for (const program::File& file : files.all()) {
-    if (file.facts->calls.contains("register_buffer")) {
-      return true;
-    }
-    for (const auto& [name, one] : file.facts->calls) {
-      const std::string dotted = program::dotted_name(one.call.field(Field::kFunction));
-      const Definition is = dotted.empty() ? Definition{} : files.resolve(file, one.scope, dotted);
-      if (is.kind == Definition::Kind::kLibrary && program::has_buffers(is.qualified)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 Launches::Launches(const model::JobModel& job)
@@ -85,8 +68,8 @@ Launches::Launches(const model::JobModel& job)
       files_(any_text(job), job.sources),
       slicer_(files_, nullptr),
       objects_(files_),
-      ddp_(graph::wraps_in_ddp(job)),
-      buffers_(makes_buffers(files_)) {}
+      forwards_(files_),
+      ddp_(graph::wraps_in_ddp(job)) {}
 
 Where Launches::where_in(const program::File& file, std::size_t scope, Node node) {
   return {.file = &file, .scope = scope, .statement = file.facts->index->statement_of(node)};
@@ -118,28 +101,18 @@ std::optional<Launch> Launches::made_by(Node call, const Where& where) const {
     }
   }
   if (launch.operation.empty()) {
-    return of_wrapper(callee, where, std::move(launch));
+    const auto forward = forwards_.of(callee, *where.file, where.scope);
+    if (!forward) {
+      return std::nullopt;
+    }
+    launch.operation = forward->operation;
+    launch.is = forward->unshards ? Launch::Is::kUnshards : Launch::Is::kDdpForward;
+    return launch;
   }
   if (graph::is_point_to_point(launch.operation)) {
     launch.is = Launch::Is::kMessage;
   }
   return launch;
-}
-
-/// model(x): a wrapper that gathers its sharded parameters, or broadcasts the module's buffers.
-std::optional<Launch> Launches::of_wrapper(Node callee, const Where& where, Launch launch) const {
-  for (const program::Object& one : objects_.each_of(callee, *where.file, where.scope)) {
-    const program::CallRow* const row = one.kind == program::Object::Kind::kLibrary
-                                            ? program::call_of_member(one.qualified, "forward")
-                                            : nullptr;
-    const bool unshards = row != nullptr && row->does == program::CallDoes::kUnshards;
-    if (unshards || (row != nullptr && buffers_ && program::is_ddp(one.qualified))) {
-      launch.operation = std::string(row->collective);
-      launch.is = unshards ? Launch::Is::kUnshards : Launch::Is::kDdpForward;
-      return launch;
-    }
-  }
-  return std::nullopt;
 }
 
 std::vector<Callee> Launches::callees(Node call, const Where& where) {

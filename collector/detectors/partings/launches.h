@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collector/detectors/partings/launch.h"
+#include "collector/graph/wrapped_forward.h"
 #include "collector/model/job_model.h"
 #include "collector/program/origin/callees.h"
 #include "collector/program/origin/objects.h"
@@ -49,15 +50,12 @@ class Launches {
  private:
   using Function = std::pair<const program::File*, std::size_t>;
 
-  [[nodiscard]] std::optional<Launch> of_wrapper(program::Node callee, const program::Where& where,
-                                                 Launch launch) const;
-
   const model::JobModel& job_;
   program::Files files_;
   program::Slicer slicer_;
   program::Objects objects_;
+  graph::WrappedForwards forwards_;
   bool ddp_;
-  bool buffers_;  // some module of the job may have buffers
   std::map<Function, std::vector<Launch>> known_;
   std::map<Function, std::vector<std::string>> always_;
 };

@@ -56,6 +56,17 @@ bool has_the_gather_before_it(const Examination& examination, const Explanation&
          (ahead == Ahead::kNeither && explanation.fork->ours.line < explanation.fork->theirs.line);
 }
 
+/// The ranks that left the loop are in the backward that follows its forward: the loop is over
+/// parts of one batch.
+bool ran_in_forward(const graph::Examination& examination, const Explanation& explanation,
+                    const LeftLoop& loop) {
+  const Side& out = loop.ours_left ? explanation.parting.odd : explanation.parting.rest;
+  const Fork& fork = *explanation.fork;
+  const model::CallSite& in = loop.ours_left ? fork.theirs : fork.ours;
+  return in_backward(examination, out) && !same_function(loop.where, in) &&
+         in.line < (loop.ours_left ? fork.ours : fork.theirs).line;
+}
+
 }  // namespace
 
 bool skipped_a_unit(const graph::Examination& examination, Explanation& explanation) {
@@ -96,6 +107,12 @@ bool skipped_a_unit(const graph::Examination& examination, Explanation& explanat
     explanation.turn();
   }
   return true;
+}
+
+bool left_a_loop_of_steps(const graph::Examination& examination, const Explanation& explanation) {
+  const auto loop = explanation.fork ? left_loop(examination.job, *explanation.fork) : std::nullopt;
+  return is_over_batches(loop) && !loop->in_step &&
+         !ran_in_forward(examination, explanation, *loop);
 }
 
 void read_choice_of_unit(const model::JobModel& job, Explanation& explanation) {

@@ -14,4 +14,8 @@ bool skipped_a_unit(const graph::Examination& examination, Explanation& explanat
 /// The condition of each rank's own around the unit, or in the generator that yields it.
 void read_choice_of_unit(const model::JobModel& job, Explanation& explanation);
 
+/// One side has left a loop over batches in which the other still is; not one over parts of a
+/// batch.
+bool left_a_loop_of_steps(const graph::Examination& examination, const Explanation& explanation);
+
 }  // namespace ddpdoctor::detectors

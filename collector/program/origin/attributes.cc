@@ -2,6 +2,8 @@
 // The origin of an attribute: of a module, of a user's class, of a library's class.
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <vector>
 
 #include "collector/program/origin/slicer.h"
 
@@ -9,6 +11,44 @@ namespace ddpdoctor::program {
 namespace {
 
 constexpr int kDeepestClass = 4;
+
+/// A decorator in any form: "tidy", "journal.tidy", "tidy(level=2)".
+std::string_view name_of_decorator(Node decorator) {
+  const Node callee = decorator.is(NodeKind::kCall) ? decorator.field(Field::kFunction) : decorator;
+  return last_of(callee.text());
+}
+
+/// `self` of the function that a decorator puts in the place of a method: the only class in which
+/// the functions around it decorate methods.
+Definition class_of_decorated(const Files& files, const File& file, std::size_t scope) {
+  const auto scopes = file.scopes();
+  std::vector<std::string_view> around;  // of a decorator with arguments, the last one
+  for (std::size_t at = scope; at != kNone; at = scopes[at].outer) {
+    if (scopes[at].kind == ScopeKind::kFunction) {
+      around.push_back(scopes[at].name);
+    }
+  }
+  Definition out;
+  for (const File& from : files.all()) {
+    for (const Scope& one : from.scopes()) {
+      const bool method = one.kind == ScopeKind::kFunction && one.outer != kNone &&
+                          from.scopes()[one.outer].kind == ScopeKind::kClass;
+      const bool decorated =
+          method && around.size() > 1 &&
+          std::any_of(one.decorators.begin(), one.decorators.end(), [&around](Node decorator) {
+            return name_of_decorator(decorator) == around.back();
+          });
+      if (!decorated || (out.file == &from && out.scope == one.outer)) {
+        continue;
+      }
+      if (out.kind != Definition::Kind::kUnknown) {
+        return {};
+      }
+      out = {.kind = Definition::Kind::kClass, .file = &from, .scope = one.outer};
+    }
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -22,7 +62,7 @@ Definition Slicer::class_of_value(Node node, const Where& where, int depth) {
   if (dotted == "self" || dotted == "cls") {
     const std::size_t around = class_of(scopes, where.scope);
     return around == kNone
-               ? Definition{}
+               ? class_of_decorated(files_, *where.file, where.scope)
                : Definition{.kind = Definition::Kind::kClass, .file = where.file, .scope = around};
   }
   if (node.is(NodeKind::kCall)) {

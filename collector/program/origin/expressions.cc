@@ -284,7 +284,10 @@ Origin Slicer::conditional(Node node, const Where& where) {
       return values;
     }
     test.number = false;
-    return stronger(std::move(test), std::move(values));
+    const auto none = chooses_none(parts) ? std::make_shared<const Origin>(test) : nullptr;
+    Origin out = stronger(std::move(test), std::move(values));
+    out.none = none ? none : out.none;
+    return out;
   }
   Origin values = joined({parts[0], parts[2]}, where);
   if (chooses_none(parts) && is_own(test.source)) {

@@ -48,6 +48,61 @@ TEST(RankRaisedInALog, IsSilentWhereTheStepsOfALogGoOn) {
   EXPECT_FALSE(asked_of_log(kKind, steps + failed + "bye\nrank 0 ended\n").empty());
 }
 
+/// Rank 1 of 3 raised; the watchdogs of `waiting` end the wait of their ranks.
+std::string raised_before_timeouts(const std::vector<int>& waiting) {
+  std::string out = "All distributed processes registered. Starting with 3 processes\n";
+  out += "Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in step\n    f()\n";
+  out += "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
+  for (const int rank : waiting) {
+    out += "[E ProcessGroupNCCL.cpp:456] [Rank " + std::to_string(rank) +
+           "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, "
+           "OpType=ALLREDUCE, NumelIn=8, NumelOut=8, Timeout(ms)=1800000) ran for 1800001 "
+           "milliseconds before timing out.\n";
+  }
+  return out;
+}
+
+model::JobModel with_timeouts_of(const std::vector<int>& waiting) {
+  JobBuilder builder = job();
+  builder.group("0", {0, 1, 2}, "default_pg").log({}, raised_before_timeouts(waiting));
+  for (const int rank : waiting) {
+    builder.call(rank,
+                 {.operation = "all_reduce", .sequence = 9, .state = model::CallState::kStarted});
+  }
+  return builder.build();
+}
+
+// Old logs have no labels; a rank that still waits when its watchdog ends it did not raise.
+TEST(RankRaisedInALog, IsOfTheOnlyRankThatDidNotWait) {
+  const auto findings = asked(kKind, with_timeouts_of({0, 2}));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_TRUE(asked("missing-rank", with_timeouts_of({0, 2})).empty());
+  for (const Finding& one : asked(kKind, with_timeouts_of({0}))) {
+    EXPECT_TRUE(one.culprits.empty());
+  }
+}
+
+TEST(NewGroupSubsetInALog, IsAGroupThatFewRanksCalled) {
+  const auto roll_call = [](const char* came, const char* absent) {
+    JobBuilder builder = job();
+    builder.fact("roll-call", {{"barrier", std::string("new_group (barrier 4 of the store)")},
+                               {"line", std::string("Waiting in store based barrier")},
+                               {"came", std::string(came)},
+                               {"absent", std::string(absent)},
+                               {"first", false}});
+    return builder.build();
+  };
+  const auto findings = asked("new-group-subset", roll_call("0", "1-3"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_TRUE(asked("missing-rank", roll_call("0", "1-3")).empty());
+  EXPECT_TRUE(asked("new-group-subset", roll_call("0-2", "3")).empty());
+  ASSERT_EQ(asked("missing-rank", roll_call("0-2", "3")).size(), 1U);
+  EXPECT_EQ(asked("missing-rank", roll_call("0-2", "3"))[0].culprits, model::RankSet({3}));
+}
+
 TEST(RankRaisedInALog, ReadsWhyNcclFailed) {
   const auto failed = [](const std::string& last) {
     return "Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in f\n    g()\n"

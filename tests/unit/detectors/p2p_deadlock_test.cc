@@ -257,6 +257,25 @@ TEST(P2pDeadlock, AccusesTheOneThatTurnsTheOtherWay) {
       "receives from rank 1.");
 }
 
+// Rank 1 also sends to rank 2: it may have the wrong order and the right peers, as may the others.
+TEST(P2pDeadlock, AccusesTheWholeCircleIfOneOfThemHasSeveralPeers) {
+  const std::string c10d = "@/opt/site-packages/torch/distributed/distributed_c10d.py:1 | ";
+  const auto findings =
+      asked("p2p-deadlock", job()
+                                .ranks(3)
+                                .send(1, 2, 1, "ring@/srv/train.py:8")
+                                .recv(2, 1, 1, "ring@/srv/train.py:7")
+                                .recv(0, 2, 1, "ring@/srv/train.py:5")
+                                .send(1, 0, 2, "ring@/srv/train.py:8")
+                                .recv(2, 1, 2, "ring@/srv/train.py:7")
+                                .stack(0, "py:recv" + c10d + "py:ring@/srv/train.py:5")
+                                .stack(1, "py:send" + c10d + "py:ring@/srv/train.py:8")
+                                .stack(2, "py:recv" + c10d + "py:ring@/srv/train.py:7")
+                                .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1, 2}));
+}
+
 TEST(P2pDeadlock, SeesThatEverybodyReceives) {
   const std::string recv =
       "py:recv@/opt/site-packages/torch/distributed/distributed_c10d.py:2400 | ";

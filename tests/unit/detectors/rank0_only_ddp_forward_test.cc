@@ -60,6 +60,47 @@ TEST(Rank0OnlyDdpForward, WalksBackWhenTheBroadcastMetTheOthersNextForward) {
   EXPECT_EQ(findings[0].locations.at(0).line, 2);
 }
 
+/// Rank 0 reads a value from its GPU behind the forward; `buffers`: what the model's class makes.
+Findings behind_its_gpu(const std::string& buffers) {
+  const std::string source = R"(import torch.nn as nn
+import torch.distributed as dist
+import torch.multiprocessing as mp
+class Net(nn.Module):
+    def __init__(self):
+        self.norm = BUFFERS
+def main(rank, size):
+    model = nn.parallel.DistributedDataParallel(Net().cuda(rank), device_ids=[rank])
+    for epoch in range(5):
+        for batch in loader:
+            model(batch).sum().backward()
+        if rank == 0:
+            for batch in held_out:
+                out = model(batch)
+                total += out.mean().item()
+        dist.barrier()
+mp.spawn(main, nprocs=2, args=(2,))
+)";
+  JobBuilder builder = job();
+  builder.ranks(2).source("/srv/train.py",
+                          std::string(source).replace(source.find("BUFFERS"), 7, buffers));
+  builder.backend("nccl").state(0, 'R');
+  builder.stack(0,
+                "native:??@libcuda.so.1 | native:cudaStreamSynchronize@libcudart.so.12 | "
+                "native:at::native::_local_scalar_dense_cuda@libtorch_cuda.so | "
+                "py:main@/srv/train.py:15");
+  builder.stack(1, in("barrier", "py:main@/srv/train.py:16"));
+  return asked("rank0-only-ddp-forward", builder.build());
+}
+
+// A host runs ahead of its GPU: what the value waits for is the broadcast of the forward before it.
+TEST(Rank0OnlyDdpForward, IsTheLastCallOfAHostThatWaitsForItsGpu) {
+  const Findings findings = behind_its_gpu("nn.BatchNorm2d(8)");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 14);
+  EXPECT_TRUE(behind_its_gpu("nn.Linear(8, 8)").empty()) << "nothing is broadcast";
+}
+
 TEST(Rank0OnlyDdpForward, IsNoBroadcastOfAnOptimizersState) {
   JobBuilder builder = job();
   builder.ranks(3).source(kTrain, R"(

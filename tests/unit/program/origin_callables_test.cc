@@ -181,5 +181,33 @@ TEST(Origin, NoneOrARandomTensorIsNoneAsItsTestSays) {
       name_of(Source::kData));
 }
 
+// `self` of what a decorator puts in the place of a method is an object of the method's class.
+TEST(OriginOfCallables, KnowsTheObjectInADecoratorOfMethods) {
+  const std::string journal = R"(
+def tidy(event):
+    @functools.wraps(event)
+    def inner(self, state, **kw):
+        if self.sink_for(state) is None:
+            return state
+        return event(self, state, **kw)  # HERE
+    return inner
+
+class Journal:
+    def sink_for(self, state):
+        return print if TEST else None
+
+    @tidy
+    def on_log(self, state):
+        reduce(state)
+)";
+  const auto with = [&journal](const std::string& test) {
+    return std::string(journal).replace(journal.find("TEST"), 4, test);
+  };
+  EXPECT_EQ(source_of(with("state.is_world_process_zero"), "self.sink_for(state) is None"),
+            kOfRank);
+  EXPECT_EQ(source_of(with("chief()"), "self.sink_for(state) is None"), kOfRank);
+  EXPECT_NE(source_of(with("True"), "self.sink_for(state) is None"), kOfRank);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::program
