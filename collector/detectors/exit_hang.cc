@@ -121,13 +121,14 @@ Finding ended_communicator(const graph::Examination& examination,
   Finding finding = accuse(examination, kKind, there);
   const auto call = teardown_call(*there.front().process);
   if (finding.locations.empty()) {
-    finding.locations.push_back(
-        {.rank = there.front().rank,
-         .ranks = {},
-         .file = call->call->file,
-         .line = call->call->line,
-         .function = call->call->function,
-         .note = fmt::format("{} is here", full_thread_name(*call->thread))});
+    finding.locations.push_back({.rank = there.front().rank,
+                                 .ranks = {},
+                                 .file = call->call->file,
+                                 .line = call->call->line,
+                                 .function = call->call->function,
+                                 .note = fmt::format("{} is here", full_thread_name(*call->thread)),
+                                 .outcomes = {},
+                                 .module = call->call->module});
   }
   finding.summary = fmt::format("{} {} still in {}, which ends a communicator", who(there),
                                 is_or_are(finding.culprits), function_said(*call->call));

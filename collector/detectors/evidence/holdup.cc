@@ -267,6 +267,9 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
                              const model::Thread& main) {
   if (waits_for_threads(main)) {
     const model::Thread* thread = joined_thread(process, main);
+    if (thread == nullptr && teardown_call(process)) {
+      return std::nullopt;  // a thread ends a communicator: that call says more
+    }
     thread = thread == nullptr ? user_thread(process, main) : thread;
     thread = thread == nullptr ? library_thread(process, main) : thread;
     return thread == nullptr

@@ -82,6 +82,12 @@ constexpr KnownException kOfTransports[] = {
      .pattern = "uncorrectable NVLink error",
      .meaning = "had a fault of an NVLink of its GPU",
      .fix = kGpuFix},
+    {.kind = "gpu-fault",  // of ROCm's runtime, which then aborts the process
+     .pattern = "HW Exception by GPU node",
+     .meaning = "had a GPU that the driver reset",
+     .fix =
+         "Drain this node and run `dmesg | grep amdgpu` and `rocm-smi` there; the hardware or its "
+         "driver failed, not the program."},
     {.kind = "fabric-fault",
      .pattern = "NCCL WARN Call to ibv_modify_qp failed",
      .meaning = "could not connect to a different rank over InfiniBand or RoCE",

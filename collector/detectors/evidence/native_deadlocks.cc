@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library does not call itself again by an allocation: only a hook around malloc or madvise, a
-// signal handler, the garbage collector or an exit handler brings a thread back into it.
+// signal handler, the garbage collector, an exit handler or a callback brings a thread back into
+// it.
 #include "collector/detectors/evidence/native_deadlocks.h"
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -59,6 +61,12 @@ bool is_signal(std::string_view function) {
          function == "_sigtramp";
 }
 
+/// A function that the library was given, or Python code.
+bool is_callback(const Frame& frame) {
+  return frame.function.starts_with("std::_Function_handler<") ||
+         plain_function(frame.function) == "_PyEval_EvalFrameDefault";
+}
+
 bool calls_back(const Frame& frame) {
   constexpr std::array<std::string_view, 14> kNames = {"collect",
                                                        "gc_collect_main",
@@ -76,7 +84,8 @@ bool calls_back(const Frame& frame) {
                                                        "call_ll_exitfuncs"};
   const std::string name = plain_function(frame.function);
   return frame.language == model::Language::kNative &&
-         (is_signal(frame.function) || allocates(name) || is_named_in(name, kNames));
+         (is_signal(frame.function) || allocates(name) || is_callback(frame) ||
+          is_named_in(name, kNames));
 }
 
 /// Frames of malloc have one lock (or one for each arena), whatever their names.
@@ -136,9 +145,11 @@ std::optional<Reentry> reentry(const std::vector<const Thread*>& threads, const 
       return Reentry{.taker = &takes, .through = through, .outer = &frame, .owned = owned};
     }
     left = left || is_signal(frame.function) || !same;
-    // A signal, a collection and an exit say more than the allocation that they interrupt.
-    const bool more = through != nullptr && allocates(plain_function(through->function)) &&
-                      !allocates(plain_function(frame.function));
+    // A signal, a collection and an exit say more than the allocation or the code that they
+    // interrupt.
+    const bool more = through != nullptr &&
+                      (allocates(plain_function(through->function)) || is_callback(*through)) &&
+                      !allocates(plain_function(frame.function)) && !is_callback(frame);
     through = calls_back(frame) && (through == nullptr || more) ? &frame : through;
   }
   return std::nullopt;
@@ -148,6 +159,9 @@ std::string reason(const Frame& through) {
   std::string name = plain_function(through.function);
   if (is_signal(through.function)) {
     return "a signal handler";
+  }
+  if (is_callback(through)) {
+    return "a callback";
   }
   constexpr std::string_view kHook = "_intercept_";  // of Open MPI
   name.erase(0, name.starts_with(kHook) ? kHook.size() : 0);
@@ -187,8 +201,20 @@ Finding entered_twice(const graph::Examination& examination, const model::Proces
       "a thread of {} waits in {} for a mutex of {} that it {}holds already; {} re-entered it",
       process.rank ? who(only) : named(process.pid, "a process"), taker, library,
       found.owned ? "" : "probably ", reason(*found.through));
+  if (finding.locations.empty()) {  // compiled code without a line of the user's
+    const model::RankSet ranks = process.rank ? model::RankSet{*process.rank} : model::RankSet{};
+    finding.locations.push_back(
+        location(model::call_site(*found.taker), ranks, "waits here for the mutex"));
+    finding.locations.push_back(
+        location(model::call_site(*found.outer), ranks, "probably took it before, here"));
+  }
   finding.fix = is_signal(found.through->function)
                     ? "Set only a flag in the signal handler, and do its work in a loop or thread."
+                : is_callback(*found.through)
+                    ? fmt::format(
+                          "Call {} not from that callback but from another thread, or "
+                          "update {}: it calls back while it holds its own mutex.",
+                          library, library)
                     : fmt::format(
                           "Update {}, or switch off what calls it: {} runs while it holds its own "
                           "mutex.",

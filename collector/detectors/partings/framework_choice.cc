@@ -135,8 +135,21 @@ void narrow(Way& way, const Path& made) {
   }
 }
 
+/// A recording keeps only the innermost frames of a call. If the function of its outermost one is
+/// still on the stack, the frames around it are those of the call, too.
+void add_outer_frames(const Path& stack, Path& made) {
+  const auto same = std::find_if(stack.begin(), stack.end(), [&made](const model::CallSite& site) {
+    return same_function(site, made.back());
+  });
+  if (same != stack.end()) {
+    made.insert(made.end(), std::next(same), stack.end());
+  }
+}
+
 /// The frames of the call before this one, which the ranks of both sides made; empty if unknown.
-Path last_common_call(const Examination& examination, const Parting& parting) {
+/// `odd_way` and `rest_way`: those of the sides.
+Path last_common_call(const Examination& examination, const Parting& parting, const Path& odd_way,
+                      const Path& rest_way) {
   if (!parting.sequence || parting.odd.ranks.empty() || parting.rest.ranks.empty()) {
     return {};
   }
@@ -144,8 +157,16 @@ Path last_common_call(const Examination& examination, const Parting& parting) {
     return model::frames_of_call(examination.job, side.ranks.front(), parting.group,
                                  *parting.sequence - 1);
   };
-  const Path odd = frames(parting.odd);
-  return same_path(odd, frames(parting.rest)) ? odd : Path();
+  Path made = frames(parting.odd);
+  if (made.empty() || !same_path(made, frames(parting.rest))) {
+    return {};
+  }
+  for (const Path* way : {&odd_way, &rest_way}) {
+    if (!graph::same_line(made.back(), way->back())) {
+      add_outer_frames(*way, made);
+    }
+  }
+  return made;
 }
 
 /// The conditions on a way, outermost first.
@@ -276,7 +297,7 @@ bool read_framework_choice(const Examination& examination, Explanation& explanat
     return false;
   }
   const std::vector<Choice> choices =
-      choices_on_the_way(job, odd, rest, *fork, last_common_call(examination, parting));
+      choices_on_the_way(job, odd, rest, *fork, last_common_call(examination, parting, odd, rest));
   const Choice* const chosen = best_of(choices, by);
   if (chosen == nullptr) {
     return false;

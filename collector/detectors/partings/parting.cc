@@ -239,8 +239,9 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
   }
   if (operations.size() > 1 &&
       std::any_of(operations.begin(), operations.end(), [&](const Camp& camp) {
-        return camp.key.empty() ||
-               on_two_backends(examination, operations[0].ranks.front(), camp.ranks.front());
+        const model::Rank first = operations[0].ranks.front();
+        return camp.key.empty() || are_numbered_apart(examination, first, camp.ranks.front()) ||
+               on_two_backends(examination, first, camp.ranks.front());
       })) {
     return std::nullopt;  // unknown never differs; native frames do not always show the operation
   }

@@ -51,4 +51,10 @@ std::vector<Camp> camps_by_place(const graph::Examination& examination,
   return places.size() == 1 ? by_sharded_unit(examination, places.front().ranks) : places;
 }
 
+bool are_numbered_apart(const graph::Examination& examination, model::Rank one, model::Rank other) {
+  const auto& a = examination.standing(one)->call->sequence;
+  const auto& b = examination.standing(other)->call->sequence;
+  return a && b && *a != *b;
+}
+
 }  // namespace ddpdoctor::detectors

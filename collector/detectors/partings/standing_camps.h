@@ -19,4 +19,8 @@ std::string place_key(const graph::Standing& standing);
 std::vector<Camp> camps_by_place(const graph::Examination& examination,
                                  const model::RankSet& ranks);
 
+/// The calls in which two ranks are have different numbers: the rank with the higher one has passed
+/// the other call.
+bool are_numbered_apart(const graph::Examination& examination, model::Rank one, model::Rank other);
+
 }  // namespace ddpdoctor::detectors

@@ -104,9 +104,12 @@ TEST(FrameworkChoice, IsNoObjectOfALibrary) {
 const std::string kTrainer = "/v/site-packages/stepper/trainer.py";
 const std::string kFit = "<module>@/srv/train.py:9";
 
-/// Ranks 0 and 2 save after an evaluation; rank 1 is in the next step. `frames`: the records have
-/// the frameworks' frames of the evaluation.
-model::JobModel saving(bool frames) {
+const std::vector<std::string> kEvaluation = {
+    "9 Trainer.after " + kTrainer, "6 Trainer.epoch " + kTrainer, "9 <module> /srv/train.py"};
+
+/// Ranks 0 and 2 save after an evaluation; rank 1 is in the next step. `frames`: those of the
+/// evaluation in the records.
+model::JobModel saving(const std::vector<std::string>& frames) {
   const std::string main = " | py:<module>@/srv/train.py:9";
   const std::string loop = " | py:Trainer.epoch@" + kTrainer;
   JobBuilder builder = job();
@@ -119,13 +122,9 @@ model::JobModel saving(bool frames) {
       .stack(kAll, in("barrier", "py:Trainer.save@" + kTrainer + ":14 | py:Trainer.after@" +
                                      kTrainer + ":11" + loop + ":6" + main))
       .stack(1, in("broadcast", "py:Trainer.step@" + kTrainer + ":16" + loop + ":4" + main));
-  for (model::Rank rank = 0; frames && rank < 3; ++rank) {
+  for (model::Rank rank = 0; !frames.empty() && rank < 3; ++rank) {
     builder.fact("call-frames",
-                 {{"group", std::string("0")},
-                  {"sequence", std::int64_t{1}},
-                  {"frames", std::vector<std::string>{"9 Trainer.after " + kTrainer,
-                                                      "6 Trainer.epoch " + kTrainer,
-                                                      "9 <module> /srv/train.py"}}},
+                 {{"group", std::string("0")}, {"sequence", std::int64_t{1}}, {"frames", frames}},
                  rank);
   }
   model::JobModel job = builder.build();
@@ -150,15 +149,18 @@ class Trainer:
 }
 
 TEST(FrameworkChoice, ComesAfterTheLastCallThatAllMade) {
-  const Findings findings = asked("divergent-branch", saving(true));
-  ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
-  EXPECT_NE(findings[0].summary.find("time.time() - self.began"), std::string::npos)
-      << findings[0].summary;
+  // A recording has the innermost frames only.
+  for (const auto& frames : {kEvaluation, {kEvaluation.begin(), kEvaluation.begin() + 2}}) {
+    const Findings findings = asked("divergent-branch", saving(frames));
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+    EXPECT_NE(findings[0].summary.find("time.time() - self.began"), std::string::npos)
+        << findings[0].summary;
+  }
 }
 
 TEST(FrameworkChoice, IsNotGuessedAmongAllConditionsOfAFramework) {
-  for (const Finding& finding : asked("divergent-branch", saving(false))) {
+  for (const Finding& finding : asked("divergent-branch", saving({}))) {
     EXPECT_EQ(finding.summary.find("os.path.exists"), std::string::npos) << finding.summary;
   }
 }

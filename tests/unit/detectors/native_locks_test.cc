@@ -139,6 +139,26 @@ TEST(NativeLocks, AThreadThatAHookBringsBackIntoALibraryWaitsForItself) {
                   .empty());
 }
 
+TEST(NativeLocks, ACallbackThatCallsTheObjectWhoseMutexItsCallerHolds) {
+  const auto told = [](const std::string& method) {
+    return asked("lock-deadlock",
+                 job()
+                     .ranks(1)
+                     .stack(0, kMutex + "native:pool::Submitter::is_full(int)@libpool.so | " +
+                                   "native:_PyEval_EvalFrameDefault@python3.11 | "
+                                   "native:pool::Results::put(int)@libpool.so | native:" +
+                                   method + "@libpool.so | native:start_thread@libc.so.6")
+                     .build());
+  };
+  const auto findings = told("pool::Submitter::disconnect(int)");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  ASSERT_EQ(findings[0].locations.size(), 2U);
+  EXPECT_EQ(findings[0].locations[1].function, "pool::Submitter::disconnect(int)");
+  EXPECT_EQ(findings[0].locations[0].module, "libpool.so");
+  EXPECT_TRUE(told("pool::Server::run(int)").empty());
+}
+
 TEST(NativeLocks, MallocInASignalHandlerThatInterruptedMalloc) {
   const auto told = [](const std::string& interrupted) {
     return asked("lock-deadlock",
@@ -184,6 +204,13 @@ TEST(NativeLocks, TheEndOfACommunicatorThatDoesNotReturn) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_NE(findings[0].summary.find("pncclCommAbort"), std::string::npos);
   EXPECT_EQ(findings[0].locations.at(0).line, 7);
+  // The main thread waits for the thread that called abort(): NCCL's own threads are not meant.
+  const auto at_exit =
+      between("exit-hang", "native:sem_wait@libc.so.6 | native:wait_for_thread_shutdown@python3.11",
+              aborts, "native:poll@libc.so.6 | native:ncclProxyService@libnccl.so.2#proxy.cc:1641");
+  ASSERT_EQ(at_exit.size(), 1U);
+  EXPECT_EQ(at_exit[0].locations.at(0).function, "pncclCommAbort");
+  EXPECT_EQ(at_exit[0].locations.at(0).module, "libnccl.so.2");
   // torch's watchdog aborts after a timeout: an earlier cause.
   EXPECT_TRUE(between("exit-hang", "native:poll@libc.so.6" + kEval + "7",
                       aborts + " | native:c10d::ProcessGroupNCCL::ncclCommWatchdog()@libtorch.so")
