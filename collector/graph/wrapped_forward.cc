@@ -27,8 +27,12 @@ bool makes_buffers(const program::Files& files) {
 
 }  // namespace
 
-WrappedForwards::WrappedForwards(const program::Files& files)
-    : objects_(files), buffers_(makes_buffers(files)) {}
+bool WrappedForwards::may_have_buffers() const {
+  if (!buffers_) {
+    buffers_ = makes_buffers(files_);
+  }
+  return *buffers_;
+}
 
 std::optional<WrappedForward> WrappedForwards::of(program::Node callee, const program::File& file,
                                                   std::size_t scope) const {
@@ -37,7 +41,7 @@ std::optional<WrappedForward> WrappedForwards::of(program::Node callee, const pr
                                             ? program::call_of_member(one.qualified, "forward")
                                             : nullptr;
     const bool unshards = row != nullptr && row->does == program::CallDoes::kUnshards;
-    if (unshards || (row != nullptr && buffers_ && program::is_ddp(one.qualified))) {
+    if (unshards || (row != nullptr && program::is_ddp(one.qualified) && may_have_buffers())) {
       return WrappedForward{.operation = std::string(row->collective), .unshards = unshards};
     }
   }

@@ -18,7 +18,7 @@ struct WrappedForward {
 class WrappedForwards {
  public:
   /// `files` must outlive this.
-  explicit WrappedForwards(const program::Files& files);
+  explicit WrappedForwards(const program::Files& files) : files_(files), objects_(files) {}
 
   /// Of a call whose callee is this expression; nothing if it is not a wrapped model, or if no
   /// module of the job may have buffers.
@@ -26,8 +26,11 @@ class WrappedForwards {
                                                  std::size_t scope) const;
 
  private:
+  [[nodiscard]] bool may_have_buffers() const;
+
+  const program::Files& files_;
   program::Objects objects_;
-  bool buffers_;  // some module of the job may have buffers
+  mutable std::optional<bool> buffers_;  // some module of the job may have them; read when needed
 };
 
 }  // namespace ddpdoctor::graph

@@ -163,16 +163,31 @@ std::optional<GpuEvent> of_amd(std::string_view line) {
   return event;
 }
 
-/// The rank of the GPU: that of the fact, or of the process that the line names.
-std::optional<model::Rank> rank_of(const model::JobModel& job, pid_t pid) {
-  const model::Process* process = pid == 0 ? nullptr : model::process(job, pid);
-  return process == nullptr ? std::nullopt : served_rank(job, *process);
+/// The only rank for which NCCL's log names the GPU at this address; the kernel's log may not name
+/// its host.
+std::optional<model::Rank> rank_at(const model::JobModel& job, const GpuEvent& event) {
+  model::RankSet ranks;
+  for (const model::Fact* fact : model::facts(job, "nccl-device")) {
+    const bool host = event.host.empty() || event.host == fact->text("host");
+    if (host && fact->rank && !event.address.empty() &&
+        fact->text("address").value_or("").starts_with(event.address)) {
+      ranks.insert(*fact->rank);
+    }
+  }
+  return ranks.size() == 1 ? std::optional(ranks.front()) : std::nullopt;
+}
+
+/// The rank of the GPU: of the process that the line names, or of the GPU in NCCL's log.
+std::optional<model::Rank> rank_of(const model::JobModel& job, const GpuEvent& event) {
+  const model::Process* process = event.pid == 0 ? nullptr : model::process(job, event.pid);
+  const auto served = process == nullptr ? std::nullopt : served_rank(job, *process);
+  return served ? served : rank_at(job, event);
 }
 
 void complete(std::string_view line, const model::JobModel& job, GpuEvent& event) {
   event.line = base::elide(base::printable(base::trim(line)), kLongestEventQuote);
   event.host = event.host.empty() ? host_of(line) : event.host;
-  event.rank = event.rank ? event.rank : rank_of(job, event.pid);
+  event.rank = event.rank ? event.rank : rank_of(job, event);
 }
 
 /// One event may be reported both with an Xid and in words.

@@ -98,6 +98,18 @@ struct NcclProcess {
   std::optional<model::Fact> warning;  // the first one, as `failure`
 };
 
+/// "busId 1b000" of a communicator's line: "0000:1b:00.0".
+std::optional<std::string> gpu_address_in(std::string_view text) {
+  const auto word =
+      text.find(" comm 0x") == text.npos ? std::nullopt : between(text, " busId ", " ");
+  const auto number = word ? hex_of(fmt::format("0x{}", *word)) : std::nullopt;
+  return number && *number >> 36U == 0
+             ? std::optional(fmt::format("{:04x}:{:02x}:{:02x}.{:x}", *number >> 20U,
+                                         *number >> 12U & 0xffU, *number >> 4U & 0xffU,
+                                         *number & 0xfU))
+             : std::nullopt;
+}
+
 model::Fact fact_of(const NcclTag& tag, std::string_view kind) {
   model::Fact fact{.rank = {}, .pid = tag.pid, .kind = std::string(kind), .fields = {}};
   fact.fields["host"] = base::printable(tag.host);
@@ -116,6 +128,7 @@ void read_nccl_text(std::string_view log, model::JobModel& job) {
   const NcclRanks ranks(log);
   std::map<std::pair<HostPid, std::int64_t>, NcclProcess> known;  // by GPU
   std::set<HostPid> addressed;
+  std::set<std::string> gpus;  // by host and address
   std::size_t told = 0;
   const auto add = [&](model::Fact fact) {
     if (told++ < kMostFacts) {
@@ -143,6 +156,12 @@ void read_nccl_text(std::string_view log, model::JobModel& job) {
       model::Fact fact = fact_of(*tag, "nccl-interface");
       fact.fields["interface"] = base::printable(own->name);
       fact.fields["address"] = std::string(own->address);
+      add(std::move(fact));
+    } else if (const auto gpu = gpu_address_in(line.text);
+               gpu && ranks.of(*tag) && gpus.insert(id.first + *gpu).second) {
+      model::Fact fact = fact_of(*tag, "nccl-device");
+      fact.rank = ranks.of(*tag);
+      fact.fields["address"] = *gpu;
       add(std::move(fact));
     } else if (const auto what = failed_call(line.text); what && !process.failure) {
       process.failure = failure_of(*what);

@@ -25,6 +25,20 @@ TEST(GpuFault, QuotesTheKernel) {
   EXPECT_NE(findings[0].evidence.at(0).text.find("Xid"), std::string::npos);
 }
 
+TEST(GpuFault, FindsTheRankByTheGpuInNcclsLog) {
+  const auto device = [](const char* host) {
+    return std::map<std::string, model::FactValue>{{"host", std::string(host)},
+                                                   {"address", std::string("0000:3b:00.0")}};
+  };
+  JobBuilder one = job();
+  one.log({}, "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n")
+      .fact("nccl-device", device("a"), 3);
+  ASSERT_EQ(asked(kKind, one.build()).size(), 1U);
+  EXPECT_EQ(asked(kKind, one.build())[0].culprits, model::RankSet({3}));
+  one.fact("nccl-device", device("b"), 7);  // the line names no host
+  EXPECT_TRUE(asked(kKind, one.build())[0].culprits.empty());
+}
+
 TEST(GpuFault, IsSilentOnOtherLines) {
   EXPECT_TRUE(asked(kKind, story("segfault").build()).empty());
 }

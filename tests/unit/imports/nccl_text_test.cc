@@ -31,6 +31,18 @@ TEST(NcclText, ReadsTheFirstInterfaceInTheFormsOfAllReleases) {
       (std::vector<std::string>{"a lo 127.0.0.1", "b eth1 10.0.0.2", "c enp68s0 192.168.1.20"}));
 }
 
+TEST(NcclText, ReadsTheGpuOfEachRank) {
+  const std::string member = "b:8:9 [3] NCCL INFO comm 0x55 rank 5 nranks 8 cudaDev 3 busId ";
+  const auto job = read_log(member + "1b000 - Init COMPLETE\n" + member + "1b000 - Init START\n");
+  const auto facts = model::facts(job, "nccl-device");
+  ASSERT_EQ(facts.size(), 1U);
+  EXPECT_EQ(facts[0]->rank, 5);
+  EXPECT_EQ(facts[0]->text("address"), "0000:1b:00.0");
+  for (const std::string bus : {"", "zz", "ffffffffffffffff"}) {
+    EXPECT_TRUE(model::facts(read_log(member + bus + " - Init START\n"), "nccl-device").empty());
+  }
+}
+
 TEST(NcclText, AnAdapterOfInfiniBandHasNoAddress) {
   EXPECT_TRUE(
       addresses("a:7:9 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE ; OOB eth0:10.0.0.1<0>\n"
