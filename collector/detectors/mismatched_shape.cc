@@ -125,37 +125,44 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
   return finding;
 }
 
-// An all_to_all without progress: all ranks but a few split their input in the same way. Uneven
-// routing would differ on all ranks.
+// An all_to_all without progress: all ranks but a few split their input in the same way, or pass as
+// many elements where splits are unknown. Uneven routing would differ on all ranks.
 std::optional<Finding> from_splits(const graph::Examination& examination,
                                    const graph::GroupView& view) {
-  std::map<model::Rank, std::string> splits;
+  std::map<model::Rank, std::string> inputs;
   const model::CollectiveCall* one = nullptr;
   for (const graph::RankProgress& progress : view.progress) {
     const model::CollectiveCall* call =
         examination.history.at(view.group.id, progress.rank, progress.enqueued);
     const bool open = call != nullptr && (call->state == model::CallState::kEnqueued ||
                                           call->state == model::CallState::kStarted);
-    if (!open || !call->splits || call->operation.find("all_to_all") == std::string::npos ||
-        (one != nullptr && one->sequence != call->sequence)) {
+    if (!open || (!call->splits && !call->count) ||
+        call->operation.find("all_to_all") == std::string::npos ||
+        (one != nullptr && (one->sequence != call->sequence ||
+                            one->splits.has_value() != call->splits.has_value()))) {
       return std::nullopt;
     }
     one = call;
-    splits[progress.rank] = shape_text(*call->splits);
+    inputs[progress.rank] = call->splits ? shape_text(*call->splits) : size_of(*call, false);
   }
-  const std::vector<Camp> all = camps(splits);
+  const std::vector<Camp> all = camps(inputs);
   const std::size_t most = all.empty() ? 0 : all.front().ranks.size();
-  if (all.size() < 2 || most * 2 <= splits.size() || most < 2 || !examination.still()) {
+  if (all.size() < 2 || most * 2 <= inputs.size() || most < 2 ||
+      !(examination.still() || examination.job.ended)) {
     return std::nullopt;
   }
   Finding finding;
   finding.kind = "mismatched-shape";
-  finding.confidence = Confidence::kLikely;
+  finding.confidence = one->splits ? Confidence::kLikely : Confidence::kPossible;
   finding.culprits = minority(all);
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  const std::string name = call_name(examination.job, *one);
   finding.summary =
-      fmt::format("{} split the input of {} into {}, but {} into {}", said(all[1].ranks),
-                  call_name(examination.job, *one), all[1].key, said(all[0].ranks), all[0].key);
+      one->splits
+          ? fmt::format("{} split the input of {} into {}, but {} into {}", said(all[1].ranks),
+                        name, all[1].key, said(all[0].ranks), all[0].key)
+          : fmt::format("{} passed {} to {}, but {} passed {}", said(all[1].ranks), all[1].key,
+                        name, said(all[0].ranks), all[0].key);
   finding.fix =
       "Exchange the split sizes first (all_to_all of the counts), so that each rank expects what "
       "the others send.";

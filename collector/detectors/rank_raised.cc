@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/raised_lines.h"
 #include "collector/detectors/evidence/rendezvous_failures.h"
 #include "collector/detectors/evidence/shared_code.h"
 #include "collector/detectors/evidence/signal_exceptions.h"
@@ -98,17 +99,6 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
   const bool led = standing != nullptr && is_behind(traceback, standing->callers);
   const bool gave_up = waits_at_its_end(standing) && (led || !wrote_on(job, traceback));
   return skipped ? Confidence::kCertain : gave_up ? Confidence::kLikely : Confidence::kPossible;
-}
-
-/// "rank 2 raised here".
-std::string raised_here(const Traceback& traceback) {
-  if (traceback.remote) {
-    return named(*traceback.remote) + " raised here";
-  }
-  const std::string who = traceback.rank ? fmt::format("rank {}", *traceback.rank) : "this line";
-  return fmt::format("{}{} raised{}", traceback.of_thread ? "a thread of " : "",
-                     traceback.of_thread && !traceback.rank ? "the job" : who,
-                     traceback.rank || traceback.of_thread ? " here" : "");
 }
 
 /// The log alone is known, nothing else in it is a failure or a wait, and it continues as before.
@@ -233,26 +223,6 @@ bool waits_in_event_loop(const graph::Examination& examination, const Suspect& s
   return standing != nullptr && standing->activity == graph::Activity::kEventLoop;
 }
 
-/// The quoted traceback that suspects of this line come from; nullptr if the rank itself raised.
-const Traceback* quoted_at(const std::vector<Traceback>& all, const Suspect& suspect) {
-  const auto found = std::find_if(all.begin(), all.end(), [&suspect](const Traceback& one) {
-    return one.remote && one.rank == suspect.rank && one.place == suspect.place;
-  });
-  return found == all.end() ? nullptr : &*found;
-}
-
-/// Another process raised: the line that awaited its result, and its pid.
-void add_awaiting_line(const Traceback& quoted, Finding& finding) {
-  if (quoted.remote->awaited.known()) {
-    finding.locations.push_back(location(
-        quoted.remote->awaited, quoted.rank ? model::RankSet{*quoted.rank} : model::RankSet{},
-        "its result was awaited here"));
-  }
-  if (quoted.remote->pid > 0) {
-    finding.details["pid"] = static_cast<std::int64_t>(quoted.remote->pid);
-  }
-}
-
 /// "rank 2", "a worker process of rank 2", "Trainer.step (pid 2291 on 10.0.0.4)", "a rank on GPU
 /// 0".
 std::string subject_of(const std::vector<Suspect>& there, const Traceback* quoted) {
@@ -363,6 +333,7 @@ Findings detect(const graph::Examination& examination) {
       add_awaiting_line(*quoted, finding);
     }
     add_handler(examination, there, finding);
+    add_raiser(all, there.front(), finding);
     add_stacks(examination, there, finding);
     finding.fix = advice(examination, there.front(), by_mpi);
     findings.push_back(std::move(finding));

@@ -130,7 +130,10 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
     }
     // Whether to stay or to leave is a value: the few with another one are the odd ranks.
     const Parting& now = explanation.parting;
-    if (explanation.cause == Cause::kDivergent && now.odd.ranks.size() > now.rest.ranks.size()) {
+    const bool few =
+        explanation.cause == Cause::kDivergent && now.odd.ranks.size() > now.rest.ranks.size();
+    if (few ||
+        (explanation.cause == Cause::kRankConditional && !explanation.branch->leads_to_ours)) {
       explanation.turn();
     }
   }

@@ -2,9 +2,13 @@
 #include "collector/detectors/paths/fixed_loop.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "collector/detectors/paths/source_blocks.h"
+#include "collector/model/observed_values.h"
 #include "collector/program/origin/items.h"
 #include "collector/program/origin/yields.h"
 #include "collector/program/questions/blocks.h"
@@ -61,6 +65,26 @@ bool is_fixed(const model::JobModel& job, const Lines& lines, const Block& loop,
   const auto exits = program::loop_exits(lines, inside);
   return std::none_of(exits.begin(), exits.end(),
                       [&](const Block& exit) { return encloses(lines, loop, exit.line); });
+}
+
+bool was_read_as_long(const model::JobModel& job, const model::CallSite& header) {
+  constexpr std::string_view kItems = " items";
+  model::RankSet counted;
+  std::set<std::string> lengths;
+  for (const model::SeenValue& seen : model::observed_values(job)) {
+    const bool here = seen.role == model::ValueRole::kLoop && seen.file == header.file &&
+                      seen.line == header.line && seen.rank;
+    const bool now = here && !seen.items && seen.value.ends_with(kItems);  // on a rank that left it
+    if (now) {
+      lengths.insert(seen.value.substr(0, seen.value.size() - kItems.size()));
+    } else if (here && seen.items) {
+      lengths.insert(std::to_string(*seen.items));
+    }
+    if (now || (here && seen.items)) {
+      counted.insert(*seen.rank);
+    }
+  }
+  return counted.size() > 1 && lengths.size() == 1;
 }
 
 bool is_filtered(const Lines& lines, const Block& loop, int inside) {

@@ -15,6 +15,9 @@ namespace ddpdoctor::detectors {
 bool is_fixed(const model::JobModel& job, const program::SourceText& lines,
               const program::Block& loop, int inside);
 
+/// The items of this loop were counted on at least two ranks, as many on each of them.
+bool was_read_as_long(const model::JobModel& job, const model::CallSite& header);
+
 /// A test that skips some items of the loop ("if p.grad is not None") is between the loop and line
 /// `inside`.
 bool is_filtered(const program::SourceText& lines, const program::Block& loop, int inside);

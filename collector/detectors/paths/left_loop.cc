@@ -8,6 +8,7 @@
 #include "collector/detectors/paths/comprehensions.h"
 #include "collector/detectors/paths/deciding_origin.h"
 #include "collector/detectors/paths/fixed_loop.h"
+#include "collector/detectors/paths/loop_decision.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
 #include "collector/detectors/paths/ways_out.h"
@@ -30,115 +31,6 @@ using program::BlockKind;
 using program::DataEnd;
 using program::Dependence;
 using Lines = program::SourceText;
-
-// "if not isfinite(loss): continue" before the call: a rank that skipped it once ends the loop one
-// call short.
-std::optional<Branch> skip_of(const model::JobModel& job, const Lines& lines, const Block& loop,
-                              const model::CallSite& in) {
-  for (const Block& block : program::deciding_branches(lines, in.line)) {
-    if (is_loop(block) || !encloses(lines, loop, block.line) || block.line == loop.line) {
-      continue;
-    }
-    const program::Origin origin = origin_of(job, lines, block);
-    const Dependence on = dependence_of(origin);
-    const bool own = program::is_own(origin.source) && !origin.like_an_option;
-    if (on == Dependence::kRank || own) {
-      Branch branch = branch_of(block, in, on, true);
-      branch.unproven = is_unproven(origin);
-      return branch;
-    }
-  }
-  return std::nullopt;
-}
-
-// "if not found_inf: for p in parameters: …": a rank that did not enter the loop has not left it.
-std::optional<Branch> guard_of(const model::JobModel& job, const Lines& lines, const Block& loop,
-                               const model::CallSite& in) {
-  for (const Block& block : program::enclosing(lines, loop.line)) {
-    const bool guards =
-        (block.kind == BlockKind::kIf || block.kind == BlockKind::kElif) && block.line != loop.line;
-    const program::Origin origin = guards ? origin_of(job, lines, block) : program::Origin{};
-    if (dependence_of(origin) == Dependence::kData) {
-      Branch branch = branch_of(block, in, Dependence::kData, false);
-      branch.unproven = is_unproven(origin);
-      return branch;
-    }
-    if (is_loop(block) && block.line != loop.line) {
-      break;
-    }
-  }
-  return std::nullopt;
-}
-
-/// True if the value comes from outside the rank's data: two ranks that read equal data may still
-/// end differently. The amount of data is what uneven inputs are about.
-bool is_no_matter_of_data(program::Source source) {
-  return source == program::Source::kEnvironment || source > program::Source::kQueue;
-}
-
-/// What a loop goes over. The user's generator that yields elements counts as these.
-program::Items items_of(const model::JobModel& job, const Lines& lines, int loop) {
-  const auto yields_element = [&job](const program::Yield& yield) {
-    const auto around = program::loop_around(*yield.text, yield.line);
-    return around &&
-           program::items_of(*yield.text, around->line, job.sources) == program::Items::kElements;
-  };
-  const auto yields = program::yields_behind(lines, loop, job.sources);
-  return !yields.empty() && std::all_of(yields.begin(), yields.end(), yields_element)
-             ? program::Items::kElements
-             : program::items_of(lines, loop, job.sources);
-}
-
-/// `if spent >= limit: return`: a generator that goes over what it is given ends before its data
-/// do, by a quantity of the rank's own.
-bool ends_early(const std::optional<Branch>& exit, const Block& loop, program::Source source) {
-  return exit && source == program::Source::kData && loop.kind == BlockKind::kFor &&
-         exit->where.line != loop.line && exit->condition.find_first_of("<>") != std::string::npos;
-}
-
-/// `for step in self.steps()`: the condition in the user's generator that ended it on some ranks,
-/// or that chose which of its elements it yields.
-std::optional<Branch> end_of_generator(const model::JobModel& job,
-                                       const std::vector<program::Yield>& yields,
-                                       const model::CallSite& in) {
-  for (const program::Yield& yield : yields) {
-    const Lines& there = *yield.text;
-    const auto around = program::loop_around(there, yield.line);
-    if (!around) {
-      continue;
-    }
-    const model::CallSite at{.file = *yield.file, .line = yield.line, .function = yield.function};
-    auto decided = way_out_of(job, there, *around, at, program::data_end_of(there, around->line));
-    const auto source = decided ? origin_of(job, *decided).source : program::Source::kUniform;
-    if (!is_no_matter_of_data(source) && !ends_early(decided, *around, source)) {
-      decided.reset();
-    }
-    // Filtered data are shorter data; of a model's parts all ranks have equally many.
-    if (!decided && items_of(job, there, around->line) == program::Items::kElements) {
-      decided = skip_of(job, there, *around, at);
-    }
-    if (decided) {
-      decided->guarded = in;
-      return decided;
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<Branch> parted_by(const model::JobModel& job, const Lines& lines, const Block& loop,
-                                const model::CallSite& in, const std::optional<DataEnd>& end) {
-  if (auto exit = way_out_of(job, lines, loop, in, end)) {
-    return exit;
-  }
-  if (auto skip = skip_of(job, lines, loop, in)) {
-    return skip;
-  }
-  const auto yields = program::yields_behind(lines, loop.line, job.sources);
-  if (auto ended = end_of_generator(job, yields, in)) {
-    return ended;
-  }
-  return guard_of(job, lines, loop, in);
-}
 
 // "while True: chunk = next(stream)": the data of a loop whose header does not name it.
 std::string header_of(const Lines& lines, const Block& loop, const std::optional<DataEnd>& end) {
@@ -318,7 +210,11 @@ std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) 
     }
     LeftLoop loop = loop_of(job, lines, *block, in, ours_left);
     const Path& below = ours_left ? fork.below_theirs : fork.below_ours;
-    auto inside = loop.fixed ? differing_inside(job, below, ours_left) : std::nullopt;
+    const bool as_long = !loop.fixed && !loop.way_out && was_read_as_long(job, loop.where);
+    auto inside = loop.fixed || as_long ? differing_inside(job, below, ours_left) : std::nullopt;
+    if (as_long && inside && !inside->way_out) {
+      inside.reset();  // a loader may end before its length
+    }
     return inside ? std::move(inside) : std::optional(std::move(loop));
   }
   // Both may be in loops of their own functions: the side further down has left the other's loop.

@@ -90,6 +90,7 @@ struct Tag {
   std::string_view rest;
   bool sure = false;   // even a single name counts as a prefix
   bool words = false;  // may be words of the log: counts only before a dump or a traceback
+  std::string_view before = {};  // the time in front of it
 };
 
 /// A name that contains a number.
@@ -187,10 +188,17 @@ Tag journal_tag(std::string_view line) {
 }
 
 Tag tag_of(std::string_view line) {
-  for (Tag (*const one)(std::string_view) :
-       {kubectl_tag, journal_tag, compose_tag, pdsh_tag, stern_tag}) {
-    if (const Tag tag = one(line); !tag.name.empty()) {
-      return tag;
+  const model::LogLine read = model::read_log_line(line.substr(0, kLongestLogLine));
+  const auto time = read.rank || line.size() > kLongestLogLine
+                        ? std::size_t{0}
+                        : static_cast<std::size_t>(read.text.data() - line.data());
+  for (const std::size_t begin : {std::size_t{0}, time}) {
+    for (Tag (*const one)(std::string_view) :
+         {kubectl_tag, journal_tag, compose_tag, pdsh_tag, stern_tag}) {
+      if (Tag tag = one(line.substr(begin)); !tag.name.empty()) {
+        tag.before = line.substr(0, begin);
+        return tag;
+      }
     }
   }
   return {};
@@ -209,7 +217,8 @@ std::string shape_of(std::string_view host) {
 }
 
 /// The hosts with which nearly every line begins, ordered by number; empty if there are none, or
-/// only one that may be a word of the log.
+/// only one that may be a word of the log: no program repeats its own word before the heading of a
+/// traceback.
 std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& lines) {
   std::size_t fit = 0;
   std::size_t all = 0;
@@ -218,11 +227,13 @@ std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& line
   bool sure = true;
   bool words = false;
   bool indented = false;
+  bool before_heading = false;
   for (const std::string_view line : lines) {
     all += base::trim(line).empty() ? 0 : 1;
     const Tag tag = tag_of(line);
     const std::string_view host = tag.name;
     indented = indented || tag.rest.starts_with("  ") || tag.rest.starts_with("#0  ");
+    before_heading = before_heading || tag.rest.starts_with("Traceback (most recent call last)");
     if (host.empty() || hosts.size() > kMostHosts) {
       continue;
     }
@@ -240,7 +251,8 @@ std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& line
   }
   // "epoch-1 loss 0.3", "epoch-2 loss 0.2": names that rarely repeat are not hosts.
   const bool again = hosts.size() * kLeastLines <= fit && (indented || !words);
-  const bool enough = hosts.size() > 1 ? !sure || again : hosts.size() == 1 && sure && again;
+  const bool enough =
+      hosts.size() > 1 ? !sure || again : hosts.size() == 1 && (sure || before_heading) && again;
   if (!enough || hosts.size() > kMostHosts || fit * 10 < all * 9) {
     return {};
   }
@@ -280,6 +292,7 @@ Labels with_hosts_as_ranks(const std::vector<std::string_view>& lines,
     if (rank == ranks.end() || line.size() > kLongestLogLine) {
       out.text += line;
     } else {
+      out.text += tag.before;
       out.text +=
           named ? std::string(tag.rest) : fmt::format("[rank{}]: {}", rank->second, tag.rest);
     }

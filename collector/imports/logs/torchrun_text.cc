@@ -244,7 +244,8 @@ std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobMode
 void settle_watchdog_aborts(bool ranks_of_path, model::JobModel& job) {
   model::RankSet watched;
   for (const model::Fact& fact : job.facts) {
-    const bool told = fact.kind == "watchdog-timeout" || fact.kind == "watchdog-stuck";
+    const bool told = fact.kind == "watchdog-timeout" || fact.kind == "watchdog-stuck" ||
+                      fact.kind == "watchdog-error";
     watched = told && fact.rank ? watched.united({*fact.rank}) : watched;
   }
   for (const model::CollectiveCall& call : job.collectives) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training as a generator of events: ranks do not diverge at its last event, but at the end of its
 // loop.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
+#include "collector/model/observed_values.h"
 #include "tests/unit/detectors/collective_stories.h"
 
 namespace ddpdoctor::detectors {
@@ -180,6 +183,58 @@ TEST(UnevenInputs, IsCertainOnlyWhereTheNumberOfItemsIsWhatDiffers) {
   EXPECT_EQ(confidence_for("DataLoader(data)"), Confidence::kCertain);
   EXPECT_EQ(confidence_for("stream(count)"), Confidence::kLikely) << "may end for any reason";
   EXPECT_EQ(confidence_for("self.handlers[name]"), Confidence::kLikely) << "nobody knows";
+}
+
+/// Ranks 0 and 1 save in a hook, the others are in the next step. `count`: hooks of the latter.
+model::JobModel saves(const std::string& test, const std::string& count) {
+  const std::string source = R"(
+class Saver:
+    def plan(self, step):
+        if step % 12 == 0 and )" +
+                             test + R"(:
+            yield step
+    def __call__(self, step):
+        for target in self.plan(step):
+            dist.gather(self.state)
+def train(model, hooks):
+    for step in range(100):
+        model(step).backward()
+        for hook in hooks:
+            hook(step)
+)";
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, source);
+  builder.stack({2, 3}, in("all_reduce", at("train", "backward")));
+  builder.stack({0, 1}, in("gather", at("Saver.__call__", "dist.gather") + " | " +
+                                         at("train", "hook(step)")));
+  model::JobModel told = builder.build();
+  for (const model::Rank rank : {0, 1, 2, 3}) {
+    model::SeenValue loop{.rank = rank,
+                          .role = model::ValueRole::kLoop,
+                          .file = kTrain,
+                          .line = builder.line_of(kTrain, "for hook in"),
+                          .function = "train",
+                          .expression = "hooks",
+                          .value = rank < 2 ? "iteration 2 of 2" : count + " items",
+                          .state = model::ValueState::kKnown,
+                          .reason = ""};
+    if (rank < 2) {
+      loop.items = 2;
+    }
+    told.facts.push_back(model::fact_of(loop));
+  }
+  return told;
+}
+
+TEST(GeneratorLoop, DecidesByTheRankInsideALoopOfEquallyManyItems) {
+  const model::JobModel job = saves("dist.get_rank() < 2", "2");
+  const Findings findings = asked("rank-conditional-collective", job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
+  EXPECT_TRUE(std::any_of(findings[0].locations.begin(), findings[0].locations.end(),
+                          [](const Location& one) { return one.line == 3; }));
+  EXPECT_TRUE(asked("uneven-inputs", job).empty());
+  EXPECT_TRUE(asked("rank-conditional-collective", saves("dist.get_rank() < 2", "3")).empty());
 }
 
 }  // namespace

@@ -200,5 +200,19 @@ TEST(GpuFault, ACorrectedErrorOfTheBusIsNoFault) {
                   .empty());
 }
 
+TEST(GpuFault, AContainedErrorOfTheDriverIsAFault) {
+  const auto findings =
+      asked("gpu-fault",
+            job()
+                .ranks(2)
+                .log(1,
+                     "CUDA_ERROR_CONTAINED: Invalid access of peer GPU memory over nvlink or a "
+                     "hardware error\n")
+                .ended()
+                .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

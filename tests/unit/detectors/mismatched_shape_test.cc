@@ -166,6 +166,24 @@ TEST(MismatchedShape, SeesOneRankThatCutsItsInputOtherwise) {
   EXPECT_TRUE(told({1, 7, 4, 4}, {4, 8, 4, 4}).empty());  // uneven routing
 }
 
+TEST(MismatchedShape, SeesRanksThatPassAnotherTotalWhereSplitsAreUnknown) {
+  const auto told = [](const std::vector<std::int64_t>& counts) {
+    JobBuilder builder = job();
+    builder.ranks(4).stack(kAll, kInBarrier);
+    for (const model::Rank rank : {0, 1, 2, 3}) {
+      builder.call(rank, {.operation = "all_to_all",
+                          .count = counts[static_cast<std::size_t>(rank)],
+                          .state = model::CallState::kStarted});
+    }
+    return asked("mismatched-shape", builder.build());
+  };
+  const Findings findings = told({64, 64, 64, 0});
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({3}));
+  EXPECT_TRUE(told({64, 60, 58, 66}).empty());  // uneven routing
+}
+
 constexpr const char* kGlooSays =
     "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n  what():  [enforce "
     "fail "

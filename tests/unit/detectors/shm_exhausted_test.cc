@@ -168,5 +168,18 @@ TEST(ShmExhausted, ABusErrorAndASmallShmInOneLogAreLikely) {
           .empty());
 }
 
+TEST(ShmExhausted, ASegmentOfNcclThatCannotGrowIsLikelyWithoutAReason) {
+  const auto findings =
+      asked(kKind, job()
+                       .ranks(2)
+                       .log({},
+                            "[1] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
+                            "/dev/shm/nccl-3IIBT4 to 9637892 bytes\n")
+                       .ended()
+                       .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

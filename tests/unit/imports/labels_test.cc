@@ -126,5 +126,16 @@ TEST(TracebackRanks, ATracebackOfNoRankStays) {
       "Traceback (most recent call last):\n  File \"/app/a.py\", line 9, in f\nValueError: no\n"));
 }
 
+TEST(Labels, AHostBehindATimeIsNoWordOfTheLog) {
+  constexpr std::string_view kRaises =
+      "{'loss': 0.9521}\nTraceback (most recent call last):\n  File \"/srv/train.py\", line 126, "
+      "in train\n    save()\nFileNotFoundError: gone\n";
+  const std::string time = "2023-12-17 18:08:51 ";
+  const Labels labels = with_ranks_named(before_each(time + "10.0.1.12: ", kRaises));
+  EXPECT_EQ(labels.text, before_each(time, kRaises) + "\n");
+  const std::string_view calm = kRaises.substr(0, kRaises.find("Traceback"));
+  EXPECT_TRUE(with_ranks_named(before_each(time + "step1: ", calm)).text.empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

@@ -271,5 +271,20 @@ TEST(Watchdog, ItsAbortAfterAnErrorIsNoDeathOfItsRank) {
   EXPECT_TRUE(job.observations.empty());
 }
 
+TEST(Watchdog, ACrashReportAfterItsErrorShowsWhereItsRankWaited) {
+  const auto job = read_log(
+      "[rank1]:[E ProcessGroupNCCL.cpp:2131] [PG ID 0 PG GUID 0(default_pg) Rank 1] Process group "
+      "watchdog thread terminated with exception: NCCL error: remote process exited or there was a "
+      "network error, NCCL version 2.27.7\n"
+      "Fatal Python error: Aborted\n\n"
+      "Thread 0x00007f25b16d5080 (most recent call first):\n"
+      "  File \"/srv/train.py\", line 48 in main\n\n"
+      "E0101 failed (exitcode: -6) local_rank: 1 (pid: 4242) of binary: /usr/bin/python\n");
+  const model::Process* process = model::rank_process(job, 1);
+  ASSERT_NE(process, nullptr);
+  EXPECT_FALSE(process->exit);
+  EXPECT_EQ(process->threads.front().frames.front().line, 48);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
