@@ -66,7 +66,8 @@ bool read_unused_of_odd(const Examination& examination, Explanation& explanation
   if (lacks_none && !explanation.branch) {
     return false;
   }
-  if (!explanation.branch && passes.ahead == Ahead::kUnknown && parting.recorded) {
+  if (!explanation.branch && passes.ahead == Ahead::kUnknown && parting.recorded &&
+      !left_out_by_rhythm(examination, parting)) {
     explanation.branch = own_way_to_call(examination.job, explanation);
     explanation.otherwise =
         explanation.branch

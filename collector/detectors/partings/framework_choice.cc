@@ -11,6 +11,8 @@
 #include "base/text.h"
 #include "collector/detectors/partings/framework_paths.h"
 #include "collector/detectors/partings/framework_place.h"
+#include "collector/detectors/partings/habits.h"
+#include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/deciding_origin.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -270,6 +272,16 @@ void add_alternatives(const std::vector<Choice>& choices, const Choice& chosen, 
   }
 }
 
+/// The call to which the choice led came after the others' backward in earlier steps, too: not the
+/// choice is new, but that its ranks reduced no gradients before it.
+bool is_in_turn(const graph::Examination& examination, Parting parting, const Choice& chosen) {
+  if (!chosen.ours) {
+    parting.turn();
+  }
+  return in_backward(examination, parting.rest) && !in_backward(examination, parting.odd) &&
+         left_out_by_rhythm(examination, parting);
+}
+
 /// The frames of a side at the divergence: of its stack, or of the call at which the ranks diverged
 /// if they have gone on since.
 Path way_to(const model::JobModel& job, const Parting& parting, const Side& side) {
@@ -299,7 +311,7 @@ bool read_framework_choice(const Examination& examination, Explanation& explanat
   const std::vector<Choice> choices =
       choices_on_the_way(job, odd, rest, *fork, last_common_call(examination, parting, odd, rest));
   const Choice* const chosen = best_of(choices, by);
-  if (chosen == nullptr) {
+  if (chosen == nullptr || is_in_turn(examination, parting, *chosen)) {
     return false;
   }
   if (!chosen->users) {

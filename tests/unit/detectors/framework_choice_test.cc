@@ -198,5 +198,56 @@ TEST(FrameworkChoice, IsATestOfTheRankBeforeTheUsersCode) {
       << findings[0].fix;
 }
 
+/// Rank 0 is in the barrier of log(), rank 1 in backward. `each`: the calls of the steps before.
+model::JobModel logging(const std::vector<std::string>& each) {
+  const std::string trainer = "/v/site-packages/transformers/trainer.py";
+  const std::string loop = " | py:Trainer._run_epoch@" + trainer;
+  const std::string main = " | py:<module>@/srv/train.py:9";
+  JobBuilder builder = job();
+  builder.ranks(2).source("/srv/train.py", "\n\n\n\n\n\n\n\ntrainer.fit()\n");
+  std::int64_t at = 1;
+  for (int step = 0; step < 3; ++step) {
+    for (const std::string& operation : each) {
+      builder.call(kAll, {.operation = operation, .sequence = at++, .site = kFit, .count = 8});
+    }
+  }
+  builder.call(0, {.operation = "barrier", .sequence = at, .site = kFit, .count = 8});
+  builder.call(1, {.operation = "all_reduce", .sequence = at, .site = kFit, .count = 8});
+  builder.stack(0, in("barrier", "py:Trainer.log@" + trainer + ":10" + loop + ":5" + main));
+  builder.stack(1, in_backward("py:Trainer.training_step@" + trainer + ":7" + loop + ":4" + main));
+  for (const model::Rank rank : {0, 1}) {
+    builder.fact("call-frames",
+                 {{"group", std::string("0")},
+                  {"sequence", at - 1},
+                  {"frames", std::vector<std::string>{"11 Trainer.log " + trainer,
+                                                      "5 Trainer._run_epoch " + trainer,
+                                                      "9 <module> /srv/train.py"}}},
+                 rank);
+  }
+  model::JobModel job = builder.build();
+  job.framework_sources[trainer] = numbered(R"(class Trainer:
+    def _run_epoch(self):
+        for batch in self.batches:
+            self.training_step(batch)
+            self.log()
+    def training_step(self, batch):
+        self.loss(batch).backward()
+    def log(self):
+        if time.time() - self.began > 9:
+            self.barrier()
+        self.broadcast(self.state)
+)");
+  return job;
+}
+
+TEST(FrameworkChoice, IsNotNewWhereItsCallAlwaysCameAfterTheBackward) {
+  const model::JobModel lacks = logging({"all_reduce", "barrier", "broadcast"});
+  EXPECT_TRUE(asked("divergent-branch", lacks).empty());
+  const Findings findings = asked("unused-parameters", lacks);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(asked("divergent-branch", logging({"all_reduce", "broadcast"})).size(), 1U);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
