@@ -6,6 +6,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/finished_agents.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/processes.h"
@@ -269,8 +270,8 @@ Finding tell_finalized(const graph::Examination& examination, Finding finding) {
   return finding;
 }
 
-/// Only a log exists, in which a launcher reports a rank's exit status that no exception causes.
-Findings left_with_a_status(const graph::Examination& examination) {
+/// Only logs exist: a launcher reports a rank's exit status that no exception causes, or success.
+Findings told_by_logs(const graph::Examination& examination) {
   Findings out;
   if (!failed_in_nccl(examination.job, kKind).empty()) {
     return out;  // rank-raised reports why
@@ -293,11 +294,11 @@ Findings left_with_a_status(const graph::Examination& examination) {
                              failed.rank, failed.status)});
     finding.fix = search_for_exit(fmt::format("rank {}", failed.rank), failed.status);
   }
-  return out;
+  return out.empty() ? finished_before_others(examination) : out;
 }
 
 Findings detect(const graph::Examination& examination) {
-  if (Findings told = left_with_a_status(examination); !told.empty()) {
+  if (Findings told = told_by_logs(examination); !told.empty()) {
     return told;
   }
   Finding finding;
@@ -384,7 +385,7 @@ const Detector detector{
 Why: it ran out of data, returned early, or called sys.exit. Launchers treat status 0 as success and do not end the other ranks.
 
 How ddpdoctor knows: from the exit status of this rank and the stacks of the others. In a log: the launcher reports a status that is
-not the one of an exception (in Python, 1).
+not the one of an exception (in Python, 1), or success while a rank of another log lost its connection.
 
 Fix: run the same number of steps on every rank; see `ddpdoctor explain uneven-inputs`.
     -     if loss.isnan(): sys.exit(0)
