@@ -80,13 +80,29 @@ bool ends_early(const std::optional<Branch>& exit, const Block& loop, program::S
          exit->where.line != loop.line && exit->condition.find_first_of("<>") != std::string::npos;
 }
 
+/// What `yield from self.blocks` goes over.
+program::Items items_handed_on(const model::JobModel& job, const program::Yield& yield) {
+  constexpr std::string_view kFrom = "yield from ";
+  const std::string statement = program::statement_at(*yield.text, yield.line);
+  return statement.starts_with(kFrom)
+             ? program::items_of(std::string_view(statement).substr(kFrom.size()),
+                                 {.text = yield.text, .line = yield.line}, job.sources)
+             : program::Items::kUnknown;
+}
+
+bool is_in_a_loop_of_its_own(const program::Yield& yield) {
+  return program::loop_around(*yield.text, yield.line).has_value();
+}
+
 }  // namespace
 
 program::Items items_of(const model::JobModel& job, const Lines& lines, int loop) {
   const auto yields_element = [&job](const program::Yield& yield) {
     const auto around = program::loop_around(*yield.text, yield.line);
-    return around &&
-           program::items_of(*yield.text, around->line, job.sources) == program::Items::kElements;
+    const auto items = around            ? program::items_of(*yield.text, around->line, job.sources)
+                       : yield.delegates ? items_handed_on(job, yield)
+                                         : program::Items::kUnknown;
+    return items == program::Items::kElements;
   };
   const auto yields = program::yields_behind(lines, loop, job.sources);
   return !yields.empty() && std::all_of(yields.begin(), yields.end(), yields_element)
@@ -97,12 +113,14 @@ program::Items items_of(const model::JobModel& job, const Lines& lines, int loop
 std::optional<Branch> end_of_generator(const model::JobModel& job,
                                        const std::vector<program::Yield>& yields,
                                        const model::CallSite& in) {
+  const bool once = std::none_of(yields.begin(), yields.end(), is_in_a_loop_of_its_own);
   for (const program::Yield& yield : yields) {
     const Lines& there = *yield.text;
     const auto around = program::loop_around(there, yield.line);
     const model::CallSite at{.file = *yield.file, .line = yield.line, .function = yield.function};
     if (!around) {
-      if (auto decided = own_test_of(job, there, at, nullptr)) {
+      auto decided = once ? own_test_of(job, there, at, nullptr) : std::nullopt;
+      if (decided) {
         decided->leads_to_ours = false;  // a rank for which it holds stays in the loop
         decided->guarded = in;
         return decided;

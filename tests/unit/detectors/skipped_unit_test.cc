@@ -93,5 +93,56 @@ TEST(SkippedUnit, IsFoundInCallsOfEqualSizesThatAreOneLineFurther) {
   EXPECT_TRUE(asked("collective-count", builder.build()).empty());
 }
 
+/// Rank 0 is in backward, rank 1 gathers the parameters of a block. `first`: of the generator.
+Findings left_out_by_a_generator(const std::string& first) {
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, R"(
+import torch
+from torch import nn
+class Deep(nn.Module):
+    def __init__(self, depth):
+        self.blocks = nn.ModuleList(Block() for _ in range(depth))
+    def active(self):
+)" + first + R"(        for block, keep in zip(self.blocks, torch.rand(4) > 0.5):
+            if keep:
+                yield block
+    def forward(self, x):
+        for block in self.active():
+            x = block(x)
+        return x
+def main():
+    for x in torch.utils.data.DataLoader(rows):
+        loss = model(x)
+        loss.backward()
+)");
+  builder.stack(0, kGather +
+                       "py:_engine_run_backward@/v/site-packages/torch/autograd/graph.py:850 | "
+                       "py:Tensor.backward@/v/site-packages/torch/_tensor.py:630 | " +
+                       at("main", "loss.backward"));
+  builder.stack(1, kGather + at("Deep.forward", "x = block") + " | " + at("main", "loss = model"));
+  const std::string unit = site("Deep.forward", "x = block") + " | " + site("main", "loss = model");
+  const std::string gather = "all_gather_into_tensor";
+  builder.call({0, 1}, {.operation = gather, .sequence = 1, .site = unit, .count = 64});
+  builder.call(1, {.operation = gather, .sequence = 2, .site = unit, .count = 64});
+  builder.call(
+      0, {.operation = gather, .sequence = 2, .site = site("main", "loss.backward"), .count = 32});
+  return asked("skipped-sharded-module", builder.build());
+}
+
+TEST(SkippedUnit, IsLeftOutByATestInAGenerator) {
+  for (const std::string first : {"",
+                                  "        if not self.training:\n"
+                                  "            yield from self.blocks\n"
+                                  "            return\n"}) {
+    const Findings findings = left_out_by_a_generator(first);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+    const int keep = first.empty() ? 8 : 11;
+    EXPECT_TRUE(std::any_of(findings[0].locations.begin(), findings[0].locations.end(),
+                            [keep](const Location& one) { return one.line == keep; }))
+        << findings[0].locations.back().line;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
