@@ -143,7 +143,7 @@ void blame_where_waiting_ends(const graph::Examination& examination, Side& odd) 
   }
 }
 
-/// An exception of the log led it to where it is, or nobody else can have raised it.
+/// The log has its exception: it waits behind that line, or no other rank can have raised it.
 bool is_the_raiser(const model::JobModel& job, model::Rank rank, const graph::Standing* standing) {
   const auto all = tracebacks(job);
   return std::any_of(all.begin(), all.end(), [&](const Traceback& one) {

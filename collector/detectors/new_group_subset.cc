@@ -374,8 +374,9 @@ Why: new_group is itself a collective over all ranks of the job. Ranks that skip
 connect to the wrong peers in the next group.
 
 How ddpdoctor knows: some ranks are in new_group and others are not; or all are, and the source calls an earlier new_group under a
-condition that tests the rank; or torch's log counts the ranks in its barrier; or the group that all ranks are creating has different numbers on different ranks (a lazy
-`cached_property` that only some ranks used); or a group with one name has different members on different ranks.
+condition that tests the rank; or torch's log counts the ranks in its barrier; or the group that all ranks are creating has different
+numbers on different ranks (a lazy `cached_property` that only some ranks used); or a group with one name has different members on
+different ranks.
 
 Fix: all ranks create all groups.
 

@@ -160,6 +160,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
       suspect.confidence = at_most(suspect.confidence, Confidence::kLikely);
     }
     suspect.note = raised_here(traceback);
+    suspect.raiser = traceback.raiser;
     suspect.writer = traceback.writer;
     suspect.deed = starts_without_guard(traceback) ? kStartsUnguarded : kRaised;
     suspect.evidence = "log: " + base::elide(base::printable(traceback.exception), kLongestLine);
@@ -333,7 +334,7 @@ Findings detect(const graph::Examination& examination) {
       add_awaiting_line(*quoted, finding);
     }
     add_handler(examination, there, finding);
-    add_raiser(all, there.front(), finding);
+    add_raiser(there.front(), finding);
     add_stacks(examination, there, finding);
     finding.fix = advice(examination, there.front(), by_mpi);
     findings.push_back(std::move(finding));

@@ -130,7 +130,8 @@ std::vector<ValueGroup> grouped(const std::vector<const SeenValue*>& values) {
                      .expression = seen->expression,
                      .value = seen->value,
                      .state = seen->state,
-                     .reason = seen->reason};
+                     .reason = seen->reason,
+                     .items = seen->items};
     group.ranks.insert(*seen->rank);
     groups.push_back(std::move(group));
   }
@@ -162,6 +163,10 @@ bool is_number(std::string_view text) {
 
 std::string_view state_name(ValueState state) {
   return name_in(kStates, state);
+}
+
+std::string said_length(std::int64_t items) {
+  return fmt::format("{} items", items);
 }
 
 Fact fact_of(const SeenValue& seen) {

@@ -56,10 +56,13 @@ struct SeenValue {
   std::string value;       // Python's spelling, shortened; empty = unknown
   ValueState state = ValueState::kUnknown;
   std::string reason;                   // why it is stale or unknown
-  std::optional<std::int64_t> items{};  // for a loop: its total number of items
+  std::optional<std::int64_t> items{};  // for a loop: its total number of items; if stale, now
   CallSite reached{};            // for a callee: the function, where it begins; unknown in a loop
   std::vector<CallSite> each{};  // for callees in a loop: all functions, in its order
 };
+
+/// The value of a loop of which only the number of items is known: "16 items".
+std::string said_length(std::int64_t items);
 
 Fact fact_of(const SeenValue& seen);
 
@@ -73,6 +76,7 @@ struct ValueGroup {
   std::string value;  // empty = unknown
   ValueState state = ValueState::kKnown;
   std::string reason;
+  std::optional<std::int64_t> items{};  // see SeenValue
 };
 
 /// The values of the decision or loop at this line, each with its ranks, the fewest ranks first;

@@ -86,9 +86,8 @@ void LoopReader::add_length(const Whereabouts& where, const Decision& loop, cons
   if (!items) {
     return;
   }
-  const bool fresh = since.freshness == Freshness::kFresh;
-  add_one(where, loop, fmt::format("{} items", *items), fresh ? items : std::nullopt);
-  if (!fresh) {
+  add_one(where, loop, model::said_length(*items), items);
+  if (since.freshness != Freshness::kFresh) {
     out_.back().state = ValueState::kStale;
     out_.back().reason = since.freshness == Freshness::kStale ? since.reason : kNotAgain;
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 
@@ -22,10 +23,8 @@ bool tells_success(std::string_view line) {
          base::contains(line, "All workers successfully finished");
 }
 
-/// NCCL, and torch about it.
 bool tells_lost_connection(std::string_view line) {
-  return base::contains(line, "Connection closed by remote peer") ||
-         base::contains(line, "remote process exited or there was a network error");
+  return is_consequence(line, Message::kLostConnection);
 }
 
 /// torch's agent writes to this log, so that it would report success there, too: NCCL warns of

@@ -2,11 +2,8 @@
 #include "collector/detectors/evidence/first_to_fail.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <utility>
 
 #include "base/text.h"
@@ -20,26 +17,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Exceptions of torch, gloo and NCCL when the process at the other end has exited.
-bool says_lost_connection(std::string_view exception) {
-  constexpr std::array<std::string_view, 4> kWords = {
-      "Connection closed by peer", "Connection reset by peer", "Broken pipe",
-      "remote process exited or there was a network error"};
-  return base::contains_any(exception, kWords);
-}
-
-/// Exceptions of torch and gloo (1.13 to 2.13) when other ranks do not arrive in time.
-bool says_timeout(std::string_view exception) {
-  constexpr std::array<std::string_view, 4> kWords = {"Timed out waiting", "Socket Timeout",
-                                                      "wait timeout after", "Wait timeout"};
-  return base::contains_any(exception, kWords);
-}
-
-/// Raised by launchers after one of their ranks has failed.
 bool is_of_launcher(const Traceback& one) {
-  constexpr std::array<std::string_view, 4> kWords = {"ChildFailedError", "ProcessRaisedException",
-                                                      "ProcessExitedException", "SignalException"};
-  return one.of_launcher || base::contains_any(one.exception, kWords);
+  return one.of_launcher || is_consequence(one.exception, Message::kOfLauncher);
 }
 
 /// Its innermost line waits for a key that another rank sets.
@@ -95,8 +74,8 @@ std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job) {
   std::vector<FeltAnEnd> out;
   const auto add = [&out](const Traceback& one, std::optional<model::Rank> rank) {
     out.push_back({.rank = rank,
-                   .lost_its_connection = says_lost_connection(one.exception),
-                   .timed_out = says_timeout(one.exception),
+                   .lost_its_connection = is_consequence(one.exception, Message::kLostConnection),
+                   .timed_out = is_consequence(one.exception, Message::kTimedOut),
                    .place = one.place,
                    .exception = one.exception,
                    .store_wait = waited_in_store(one) ? one.raiser : model::CallSite{},

@@ -227,6 +227,13 @@ bool is_consequence(std::string_view message) {
   });
 }
 
+bool is_consequence(std::string_view message, Message says) {
+  const auto all = known_exceptions();
+  return std::any_of(all.begin(), all.end(), [&](const KnownException& known) {
+    return known.kind.empty() && known.says == says && matches(known, message);
+  });
+}
+
 std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kind) {
   std::vector<Sighting> out;
   if (job.logs.empty()) {

@@ -26,6 +26,10 @@ enum class Message {
   kOneGpu,       // two ranks of NCCL use it
   kSignal,       // ended a DataLoader worker
   kLostByRay,    // an actor, or the worker or node of a task
+  // Consequences of another rank's failure:
+  kLostConnection,  // to a process that has exited
+  kTimedOut,        // in a call that other ranks did not reach
+  kOfLauncher,      // a launcher's own exception after one of its ranks failed
 };
 
 /// A text in a log and its meaning.
@@ -57,6 +61,9 @@ std::span<const KnownException> known_exceptions();
 
 /// True for messages that a rank writes because another failed ("Connection closed by peer").
 bool is_consequence(std::string_view message);
+
+/// The same, for messages that say this.
+bool is_consequence(std::string_view message, Message says);
 
 /// The program continued after a message of this rank: it was caught, a warning, or only quoted.
 bool outlived(const graph::Examination& examination, std::optional<model::Rank> rank);

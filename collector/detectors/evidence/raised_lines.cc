@@ -38,14 +38,9 @@ void add_awaiting_line(const Traceback& quoted, Finding& finding) {
   }
 }
 
-void add_raiser(const std::vector<Traceback>& all, const Suspect& suspect, Finding& finding) {
-  const auto found = std::find_if(all.begin(), all.end(), [&suspect](const Traceback& one) {
-    return one.rank == suspect.rank && one.place == suspect.place &&
-           suspect.note == raised_here(one);
-  });
-  if (found != all.end() && found->raiser.known() &&
-      !graph::same_line(found->raiser, found->place)) {
-    finding.locations.push_back(location(found->raiser, {}, "the exception came from here"));
+void add_raiser(const Suspect& suspect, Finding& finding) {
+  if (suspect.raiser.known() && !graph::same_line(suspect.raiser, suspect.place)) {
+    finding.locations.push_back(location(suspect.raiser, {}, "the exception came from here"));
   }
 }
 

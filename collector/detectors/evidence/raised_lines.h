@@ -22,6 +22,6 @@ const Traceback* quoted_at(const std::vector<Traceback>& all, const Suspect& sus
 void add_awaiting_line(const Traceback& quoted, Finding& finding);
 
 /// The line of a library below the user's line, if the exception came from there.
-void add_raiser(const std::vector<Traceback>& all, const Suspect& suspect, Finding& finding);
+void add_raiser(const Suspect& suspect, Finding& finding);
 
 }  // namespace ddpdoctor::detectors

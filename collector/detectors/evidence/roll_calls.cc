@@ -20,11 +20,14 @@ model::RankSet ranks_of(const model::Fact& fact, const std::string& field) {
 
 /// A new_group that most ranks did not call.
 bool is_new_group_of_few(const model::Fact& fact) {
-  return fact.text("barrier").value_or("").starts_with("new_group") &&
-         ranks_of(fact, "came").size() < ranks_of(fact, "absent").size();
+  return is_of_new_group(fact) && ranks_of(fact, "came").size() < ranks_of(fact, "absent").size();
 }
 
 }  // namespace
+
+bool is_of_new_group(const model::Fact& roll_call) {
+  return roll_call.text("barrier").value_or("").starts_with("new_group");
+}
 
 std::optional<Finding> new_group_of_few(const graph::Examination& examination) {
   for (const model::Fact* fact : model::facts(examination.job, model::kRollCall)) {

@@ -18,6 +18,9 @@ enum class Meeting { kFirst, kLater };
 std::optional<Finding> roll_call_missed(const graph::Examination& examination,
                                         std::string_view kind, Meeting meeting);
 
+/// The barrier of this fact is that of new_group, which waits like the rendezvous.
+bool is_of_new_group(const model::Fact& roll_call);
+
 /// Only a few ranks reached a new_group, which ends with a barrier of all: they are accused.
 std::optional<Finding> new_group_of_few(const graph::Examination& examination);
 

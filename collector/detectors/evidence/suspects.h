@@ -26,7 +26,8 @@ struct Suspect {
   std::string writer = {};
   // "raised": what it did, for detectors that distinguish several causes.
   std::string_view deed = {};
-  model::CallSite retry = {};  // the line in a try that called the code again
+  model::CallSite retry = {};   // the line in a try that called the code again
+  model::CallSite raiser = {};  // the innermost line of its exception, the user's or a library's
 };
 
 /// A suspect at the innermost user line of `thread`.

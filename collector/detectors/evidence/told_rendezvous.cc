@@ -18,6 +18,7 @@
 #include "collector/detectors/evidence/announced_twice.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/nccl_words.h"
+#include "collector/detectors/evidence/roll_calls.h"
 #include "collector/detectors/evidence/told_addresses.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
@@ -165,12 +166,11 @@ Findings not_announced(const model::JobModel& job) {
   return {std::move(finding)};
 }
 
-/// The messages are of new_group, which waits in the same way, once the rendezvous is complete.
-bool is_of_new_group(const model::JobModel& job) {
+/// The messages are of new_group: the rendezvous is complete.
+bool waits_in_new_group(const model::JobModel& job) {
   const auto calls = model::facts(job, model::kRollCall);
-  return std::any_of(calls.begin(), calls.end(), [](const model::Fact* fact) {
-    return fact->text("barrier").value_or("").starts_with("new_group");
-  });
+  return std::any_of(calls.begin(), calls.end(),
+                     [](const model::Fact* fact) { return is_of_new_group(*fact); });
 }
 
 bool barrier_completed(const model::JobModel& job) {
@@ -182,7 +182,7 @@ bool barrier_completed(const model::JobModel& job) {
 }  // namespace
 
 Findings rendezvous_told_by_logs(const graph::Examination& examination) {
-  if (addresses_differ(examination.job) || is_of_new_group(examination.job)) {
+  if (addresses_differ(examination.job) || waits_in_new_group(examination.job)) {
     return {};  // environment-differs, missing-rank or new-group-subset reports it
   }
   Findings findings = findings_from_text(examination, kRendezvousKind);

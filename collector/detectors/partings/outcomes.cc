@@ -2,6 +2,7 @@
 #include "collector/detectors/partings/outcomes.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -181,15 +182,14 @@ void add_left(const graph::Examination& examination, const Explanation& explanat
   add_loop_outcome(examination.job, outcome, finding);
 }
 
-/// "16" if "iteration 4 of 16" was read on a rank inside; empty if nothing like it was.
-std::string length_read(const model::JobModel& job, const LoopOutcome& outcome) {
+/// The number of items on a rank inside, if it was read.
+std::optional<std::int64_t> length_read(const model::JobModel& job, const LoopOutcome& outcome) {
   for (const ValueGroup& group : model::values_at(job, outcome.loop.file, outcome.loop.line)) {
-    const std::size_t of = group.value.rfind(" of ");
-    if (of != std::string::npos && !group.ranks.common(*outcome.inside).empty()) {
-      return group.value.substr(of + 4);
+    if (group.items && !group.ranks.common(*outcome.inside).empty()) {
+      return group.items;
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 /// The waiting ranks are in the function that the call reached there, the others are not.
@@ -264,7 +264,7 @@ void add_loop_outcome(const model::JobModel& job, const LoopOutcome& outcome, Fi
   const auto anything = [](const std::string&) { return true; };
   // As many items as those inside go over do not separate them.
   const auto has_other_length = [alike = length_read(job, outcome)](const std::string& read) {
-    return alike.empty() || read != alike + " items";
+    return !alike || read != model::said_length(*alike);
   };
   Outcomes out(job, outcome.loop, outcome.header);
   out.add({.ranks = *outcome.left,

@@ -2,9 +2,8 @@
 #include "collector/detectors/paths/fixed_loop.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "collector/detectors/paths/source_blocks.h"
@@ -68,19 +67,12 @@ bool is_fixed(const model::JobModel& job, const Lines& lines, const Block& loop,
 }
 
 bool was_read_as_long(const model::JobModel& job, const model::CallSite& header) {
-  constexpr std::string_view kItems = " items";
   model::RankSet counted;
-  std::set<std::string> lengths;
+  std::set<std::int64_t> lengths;
   for (const model::SeenValue& seen : model::observed_values(job)) {
-    const bool here = seen.role == model::ValueRole::kLoop && seen.file == header.file &&
-                      seen.line == header.line && seen.rank;
-    const bool now = here && !seen.items && seen.value.ends_with(kItems);  // on a rank that left it
-    if (now) {
-      lengths.insert(seen.value.substr(0, seen.value.size() - kItems.size()));
-    } else if (here && seen.items) {
-      lengths.insert(std::to_string(*seen.items));
-    }
-    if (now || (here && seen.items)) {
+    if (seen.role == model::ValueRole::kLoop && seen.file == header.file &&
+        seen.line == header.line && seen.rank && seen.items) {
+      lengths.insert(*seen.items);
       counted.insert(*seen.rank);
     }
   }

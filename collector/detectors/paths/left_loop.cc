@@ -46,7 +46,7 @@ LeftLoop loop_of(const model::JobModel& job, const Lines& lines, const Block& lo
   LeftLoop left{.where = {.file = in.file, .line = loop.line, .function = in.function},
                 .header = header_of(lines, loop, end),
                 .ours_left = ours_left,
-                .way_out = parted_by(job, lines, loop, in, end)};
+                .way_out = loop_decision(job, lines, loop, in, end)};
   const program::Items items = items_of(job, lines, loop.line);
   left.over_keys = items == program::Items::kElements ||
                    (items == program::Items::kUnknown &&

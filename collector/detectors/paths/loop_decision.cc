@@ -144,8 +144,9 @@ std::optional<Branch> end_of_generator(const model::JobModel& job,
   return std::nullopt;
 }
 
-std::optional<Branch> parted_by(const model::JobModel& job, const Lines& lines, const Block& loop,
-                                const model::CallSite& in, const std::optional<DataEnd>& end) {
+std::optional<Branch> loop_decision(const model::JobModel& job, const Lines& lines,
+                                    const Block& loop, const model::CallSite& in,
+                                    const std::optional<DataEnd>& end) {
   if (auto exit = way_out_of(job, lines, loop, in, end)) {
     return exit;
   }

@@ -24,9 +24,11 @@ std::optional<Branch> end_of_generator(const model::JobModel& job,
                                        const std::vector<program::Yield>& yields,
                                        const model::CallSite& in);
 
-/// `in`: the line in the loop of the ranks that are still in it. `end`: see program::data_end_of().
-std::optional<Branch> parted_by(const model::JobModel& job, const program::SourceText& lines,
-                                const program::Block& loop, const model::CallSite& in,
-                                const std::optional<program::DataEnd>& end);
+/// The condition by which the ranks diverged at this loop: it leaves the loop, skips one of its
+/// calls, or guards the loop. `in`: the line of the ranks that are still in it. `end`: see
+/// program::data_end_of().
+std::optional<Branch> loop_decision(const model::JobModel& job, const program::SourceText& lines,
+                                    const program::Block& loop, const model::CallSite& in,
+                                    const std::optional<program::DataEnd>& end);
 
 }  // namespace ddpdoctor::detectors

@@ -88,7 +88,9 @@ struct LeftLoop {
   bool fixed = false;     // every rank makes the same number of iterations: no rank left it early
   bool in_step = false;   // inside one iteration of such a loop, and not over batches
   bool shadowed = false;  // ranks that have left it participate for others in torch's Join
-  std::optional<Branch> way_out;  // a condition that leaves it, decided by rank or data
+  // A condition that leaves it, decided by rank or data; with leads_to_ours = false, one that leads
+  // into it, as in a generator that yields only where the condition holds.
+  std::optional<Branch> way_out;
 };
 
 std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork);

@@ -186,7 +186,7 @@ TEST(UnevenInputs, IsCertainOnlyWhereTheNumberOfItemsIsWhatDiffers) {
 }
 
 /// Ranks 0 and 1 save in a hook, the others are in the next step. `count`: hooks of the latter.
-model::JobModel saves(const std::string& test, const std::string& count) {
+model::JobModel saves(const std::string& test, std::int64_t count) {
   const std::string source = R"(
 class Saver:
     def plan(self, step):
@@ -215,26 +215,24 @@ def train(model, hooks):
                           .line = builder.line_of(kTrain, "for hook in"),
                           .function = "train",
                           .expression = "hooks",
-                          .value = rank < 2 ? "iteration 2 of 2" : count + " items",
+                          .value = rank < 2 ? "iteration 2 of 2" : model::said_length(count),
                           .state = model::ValueState::kKnown,
-                          .reason = ""};
-    if (rank < 2) {
-      loop.items = 2;
-    }
+                          .reason = "",
+                          .items = rank < 2 ? 2 : count};
     told.facts.push_back(model::fact_of(loop));
   }
   return told;
 }
 
 TEST(GeneratorLoop, DecidesByTheRankInsideALoopOfEquallyManyItems) {
-  const model::JobModel job = saves("dist.get_rank() < 2", "2");
+  const model::JobModel job = saves("dist.get_rank() < 2", 2);
   const Findings findings = asked("rank-conditional-collective", job);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
   EXPECT_TRUE(std::any_of(findings[0].locations.begin(), findings[0].locations.end(),
                           [](const Location& one) { return one.line == 3; }));
   EXPECT_TRUE(asked("uneven-inputs", job).empty());
-  EXPECT_TRUE(asked("rank-conditional-collective", saves("dist.get_rank() < 2", "3")).empty());
+  EXPECT_TRUE(asked("rank-conditional-collective", saves("dist.get_rank() < 2", 3)).empty());
 }
 
 }  // namespace

@@ -207,6 +207,7 @@ def main():
     loop.role = ValueRole::kLoop;
     loop.expression = "range(16)";
     loop.function = "unroll";
+    loop.items = 16;
     told.facts.push_back(model::fact_of(loop));
   }
   EXPECT_EQ(all_outcomes(asked("generate-length", told)),
