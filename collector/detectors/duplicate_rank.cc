@@ -12,6 +12,7 @@
 #include "collector/detectors/evidence/announced_twice.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/told_rendezvous.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
@@ -163,6 +164,9 @@ Findings detect(const graph::Examination& examination) {
   if (Findings told = told_by_log(examination); !told.empty()) {
     return told;
   }
+  if (auto surplus = too_many_joined(examination)) {
+    return {*std::move(surplus)};
+  }
   const model::RankSet missing = ranks_where(examination, [](const graph::Standing& standing) {
     return standing.activity == graph::Activity::kAbsent;
   });
@@ -218,10 +222,10 @@ const Detector detector{
         R"(What you see: ranks are in init_process_group or in the first collective; the number of processes is right.
 
 Why: two nodes were started with the same --node-rank, or a script sets RANK wrongly. One rank then exists twice, and a different one
-does not exist.
+does not exist. Or a different job uses the same port: torch waits for exactly WORLD_SIZE ranks, and more joined.
 
 How ddpdoctor knows: two processes of one rendezvous have the same RANK in their environment. In a log: Lightning announced a rank twice
-before the rendezvous, and another rank never.
+before the rendezvous, and another rank never; or more ranks joined torch's rendezvous than the world has.
 
 Fix:
     - torchrun --nnodes 2 --node-rank 0 ...     # on the second node

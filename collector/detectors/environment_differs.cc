@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/told_addresses.h"
+#include "collector/detectors/evidence/told_rendezvous.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
@@ -289,6 +290,9 @@ Findings detect(const graph::Examination& examination) {
   if (Findings told = findings_from_text(examination, kKind); !told.empty()) {
     return without_culprits(std::move(told));
   }
+  if (auto outside = rank_outside_world(examination)) {
+    return {*std::move(outside)};
+  }
   const auto still = stuck(examination);
   if (!still) {
     return {};
@@ -338,7 +342,8 @@ Why: WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL's settings must be the same e
 node sets a different value.
 
 How ddpdoctor knows: it compares the environments of the ranks, or the values that they and their launchers print, and assumes that
-the value of the majority is the intended one.
+the value of the majority is the intended one. Or more ranks joined the rendezvous than the world has, and one of them has a number
+that the world does not have.
 
 Fix: set the variable in the launcher, not in a profile of one node.
     - # ~/.bashrc of one node

@@ -250,7 +250,7 @@ Findings exit_handlers(const graph::Examination& examination) {
 }
 
 /// Only a log is known: ranks wrote what torch writes at the end of the program, then the monitor
-/// of another rank found that its watchdog had stopped.
+/// of another rank, or of one of them, found that its watchdog had stopped.
 Findings stopped_at_the_end(const model::JobModel& job) {
   model::RankSet ended;
   for (const model::Fact* fact : model::facts(job, model::kExitedByItself)) {
@@ -262,7 +262,8 @@ Findings stopped_at_the_end(const model::JobModel& job) {
     stopped = fact->rank ? stopped.united({*fact->rank}) : stopped;
     seconds = std::max(seconds, fact->number("seconds").value_or(0));
   }
-  stopped = stopped.minus(ended);
+  const bool all_ended = stopped.minus(ended).empty();  // and did not exit
+  stopped = all_ended ? stopped : stopped.minus(ended);
   if (ended.empty() || stopped.empty() || !job.collectives.empty()) {
     return {};
   }
@@ -273,7 +274,7 @@ Findings stopped_at_the_end(const model::JobModel& job) {
   finding.summary = fmt::format(
       "{} did not exit: {} NCCL watchdog{} made no progress for {:.0f} s after {} had finished",
       said(stopped), stopped.size() == 1 ? "its" : "their", stopped.size() == 1 ? "" : "s", seconds,
-      said(ended));
+      all_ended ? (stopped.size() == 1 ? "it" : "they") : said(ended));
   finding.evidence.push_back(
       {.rank = ended.front(),
        .text = fmt::format("log: {} wrote that the program exits without destroy_process_group()",

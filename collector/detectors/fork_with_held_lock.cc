@@ -43,6 +43,12 @@ std::optional<pid_t> foreign_owner(const model::Process& process, const model::T
   return owner && !has_thread(process, *owner) ? owner : std::nullopt;
 }
 
+/// The dump lists every thread of the process, and there is only one.
+bool is_known_alone(const model::Process& process) {
+  return process.threads.size() == 1 && model::was_dumped(process) &&
+         lists_native_threads(process);
+}
+
 /// Whole stacks of another tool show a worker of DataLoader, which multiprocessing forks unless the
 /// program says otherwise.
 bool is_dumped_worker(const model::Process& process) {
@@ -160,7 +166,8 @@ std::optional<Suspect> waits_for_lost_signal(const graph::Examination& examinati
 std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examination,
                                             const model::Process& process) {
   const bool forked = forked_without_exec(examination.job, process);
-  if (!alive(process) || (!forked && !is_dumped_worker(process))) {
+  const bool child = forked || is_dumped_worker(process);
+  if (!alive(process) || (!child && !is_known_alone(process))) {
     return std::nullopt;
   }
   for (const model::Thread& thread : process.threads) {
@@ -169,7 +176,7 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
     const bool owner_unknown = mutex == nullptr || !target_thread(*mutex);
     const auto wait = waits_alone(process);
     const bool native = mutex_taker(thread).has_value();
-    const bool alone = process.threads.size() == 1 && owner_unknown &&
+    const bool alone = process.threads.size() == 1 && child && owner_unknown &&
                        (!native || forked || lists_native_threads(process)) &&
                        (waits_for_private_lock(examination.job, thread) || native ||
                         (wait && wait->kind == OwnWaitKind::kLock));
@@ -180,14 +187,18 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
     const std::string parent = named(process.ppid, "its parent");
     const bool complete = owner || lists_native_threads(process) ||
                           model::innermost_python(thread) == thread.frames.data();
-    suspect.confidence = forked && complete ? Confidence::kCertain : Confidence::kLikely;
+    suspect.confidence = forked && complete ? Confidence::kCertain
+                         : child              ? Confidence::kLikely
+                                              : Confidence::kPossible;
     suspect.note = fmt::format("process {}, forked by {}, waits here for {}", process.pid, parent,
                                lock_name(examination.job, thread));
     suspect.evidence = owner ? fmt::format(
-                                   "process {} was forked from {}; the lock it waits for "
-                                   "is held by thread {}, which "
-                                   "process {} does not have",
-                                   process.pid, parent, *owner, process.pid)
+                                   "{}the lock it waits for is held by thread {}, which process {} "
+                                   "does not have",
+                                   child ? fmt::format("process {} was forked from {}; ",
+                                                       process.pid, parent)
+                                         : std::string(),
+                                   *owner, process.pid)
                              : fmt::format(
                                    "process {} was forked from {}, has one thread only and "
                                    "waits for {}: no thread can "

@@ -13,6 +13,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/compared.h"
+#include "collector/detectors/evidence/out_of_step.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/model/gpu_queue.h"
@@ -203,15 +204,28 @@ void tell_whose_gpu(const graph::Examination& examination, const graph::GroupVie
   add_own_kernels(examination, before, view, finding);
 }
 
+/// Ranks of the job that no stack, record or line of a log shows: they may not have made the call.
+bool some_are_unknown(const graph::Examination& examination) {
+  const model::RankSet& untold = examination.job.coverage.unobserved_ranks;
+  return !unobserved_ranks(examination).empty() ||
+         std::any_of(untold.begin(), untold.end(), [&examination](model::Rank rank) {
+           return !examination.history.was_read(rank) &&
+                  std::none_of(examination.groups.begin(), examination.groups.end(),
+                               [rank](const graph::GroupView& view) {
+                                 return view.progress_of(rank) != nullptr;
+                               });
+         });
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
-  if (!may_hang(examination) || !unobserved_ranks(examination).empty() ||
+  if (!may_hang(examination) || some_are_unknown(examination) ||
       somebody_parted(examination)) {
     return findings;
   }
   for (const graph::GroupView& view : examination.groups) {
     const model::CollectiveCall* call = common_call(examination, view);
-    if (call == nullptr || some_device_is_elsewhere(examination, view)) {
+    if (call == nullptr || out_of_step(examination, view) || some_device_is_elsewhere(examination, view)) {
       continue;
     }
     Finding finding;

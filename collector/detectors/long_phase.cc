@@ -9,6 +9,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/awaited_main.h"
+#include "collector/detectors/evidence/may_spin.h"
 #include "collector/detectors/evidence/past_the_call.h"
 #include "collector/detectors/evidence/told_timeouts.h"
 #include "collector/detectors/evidence/wording.h"
@@ -26,7 +27,7 @@ using graph::Standing;
 bool works(const Standing& standing) {
   const bool read = standing.thread != nullptr && !standing.thread->frames.empty();
   return read && !standing.waits_for_ranks() && standing.activity != Activity::kCompiling &&
-         standing.activity != Activity::kExit &&
+         standing.activity != Activity::kExit && !may_spin(standing) &&
          (standing.on_cpu || standing.moved || standing.activity == Activity::kSaving);
 }
 
@@ -179,6 +180,15 @@ Findings detect(const graph::Examination& examination) {
   if (working.empty()) {
     Findings inside = inside_while_others_waited(examination);
     return inside.empty() ? moved_while_others_waited(examination) : inside;
+  }
+  // A dump that shows one rank wait for its GPU does not show for whom that GPU waits.
+  const bool for_gpus = std::all_of(waiting.begin(), waiting.end(), [&](model::Rank rank) {
+    const Standing* one = examination.standing(rank);
+    return one->activity == Activity::kGpu && one->process != nullptr &&
+           model::was_dumped(*one->process);
+  });
+  if (for_gpus) {
+    return {};
   }
   // All others wait: otherwise this is a step of a running job.
   const bool all_told = waiting.size() + working.size() == examination.standings.size();

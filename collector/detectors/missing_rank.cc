@@ -9,9 +9,11 @@
 #include "collector/detectors/evidence/after_exception.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/behind_gpus.h"
+#include "collector/detectors/evidence/busy_worker.h"
 #include "collector/detectors/evidence/exceptions_in_hand.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/late_to_rendezvous.h"
+#include "collector/detectors/evidence/out_of_step.h"
 #include "collector/detectors/evidence/past_the_call.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
@@ -192,21 +194,6 @@ bool finalized(const graph::Examination& examination, const Side& odd) {
                      [&](model::Rank rank) { return is_in_finalize(examination.standing(rank)); });
 }
 
-/// It waits for a batch on which a DataLoader worker works: dataloader-worker-stuck reports it if
-/// the worker does not return.
-bool its_worker_is_busy(const model::JobModel& job, const graph::Standing* standing) {
-  if (standing == nullptr || standing->process == nullptr ||
-      standing->activity != graph::Activity::kDataLoader) {
-    return false;
-  }
-  const auto children = children_of(job, *standing->process);
-  return std::any_of(children.begin(), children.end(), [](const model::Process* child) {
-    const model::Thread* main = model::main_thread(*child);
-    return child->role == model::Role::kDataLoaderWorker && alive(*child) && main != nullptr &&
-           model::user_frame(*main) != nullptr;
-  });
-}
-
 /// It sleeps between the iterations of a loop, and not for long so far: the condition may still
 /// come true (a file of another program, a free licence).
 bool may_find_what_it_polls(const model::JobModel& job, const graph::Standing* standing) {
@@ -306,7 +293,8 @@ Findings detect(const graph::Examination& examination) {
   });
   std::erase_if(all, [&](const Explanation& one) {
     return raised(examination, one.parting.odd) || finalized(examination, one.parting.odd) ||
-           has_been_there(examination, one.parting);
+           has_been_there(examination, one.parting) ||
+           lost_step(examination, one.parting.group, one.parting.odd.ranks);
   });
   if (all.empty() && one_raised) {
     return {};

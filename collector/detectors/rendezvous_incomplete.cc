@@ -160,12 +160,11 @@ const Detector detector{
 there, and the others may already be in their first call.
 
 Why: WORLD_SIZE counts more ranks than were started: a node is missing, a process died before it got there, or --nnodes is too large.
-Or more ranks joined than WORLD_SIZE counts, because a different job uses the same port: torch waits for exactly WORLD_SIZE.
 
 How ddpdoctor knows: some ranks of the world size have no process, others are in the rendezvous, and no call has completed. Before
 torchrun has started ranks: torchrun itself waits for other nodes (--nnodes), or its agents got different --rdzv-id or endpoints. Or
-init_process_group got different addresses or files. In logs, it compares the number of joined ranks with the world size; or MPI says that it found no server of its launcher, or several
-processes of one command print that they are rank 0 of 1: each is alone.
+init_process_group got different addresses or files. In logs, it compares the number of joined ranks with the world size; or MPI
+says that it found no server of its launcher, or several processes of one command print that they are rank 0 of 1: each is alone.
 
 Fix:
     - torchrun --nnodes 2 train.py

@@ -18,6 +18,7 @@
 #include "collector/detectors/evidence/engine_waits.h"
 #include "collector/detectors/evidence/felt_another_end.h"
 #include "collector/detectors/evidence/half_finished.h"
+#include "collector/detectors/evidence/may_spin.h"
 #include "collector/detectors/evidence/nccl_words.h"
 #include "collector/detectors/evidence/next_steps.h"
 #include "collector/detectors/evidence/processes.h"
@@ -66,10 +67,12 @@ bool nothing_to_read(const graph::Examination& examination) {
          std::none_of(seen.begin(), seen.end(), has_stack);
 }
 
-/// One snapshot: every rank in it waits. That is a hang, or a moment of a healthy step.
+/// One snapshot: every rank in it waits, or may. That is a hang, or a moment of a healthy step.
 bool all_wait_at_one_look(const graph::Examination& examination, const model::RankSet& waiting) {
   return examination.job.progress == model::Progress::kUnknown && !waiting.empty() &&
-         waiting.size() + unobserved_ranks(examination).size() >= examination.standings.size();
+         waiting.size() + unobserved_ranks(examination).size() +
+                 ranks_where(examination, may_spin).size() >=
+             examination.standings.size();
 }
 
 Findings nothing_known(const graph::Examination& examination) {

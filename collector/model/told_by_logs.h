@@ -30,6 +30,9 @@ inline constexpr std::string_view kUncountedCalls = "uncounted-calls";
 /// The fact that a rank exited before others timed out, and not because of a signal.
 inline constexpr std::string_view kExitedByItself = "exited-by-itself";
 
+/// The fact that the watchdog of a server ended this rank, which made no progress.
+inline constexpr std::string_view kServerWatchdog = "server-watchdog";
+
 /// The fact that a log names the ranks that did not reach a barrier: `barrier` (its name),
 /// `line` (the message), `absent` and `came` ("0-2,5"), `first` (they meet there for the first
 /// time).

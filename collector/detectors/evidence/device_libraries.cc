@@ -45,6 +45,10 @@ constexpr auto kLibraries = std::to_array<DeviceLibrary>({
      "allreduce_fusion_kernel", kCustom},
     {"NVSHMEM", "/nvshmem/", "nvshmem", "nvshmem",
      "Run NVSHMEM's performance tests between these nodes with NVSHMEM_DEBUG=INFO."},
+    // Its kernels for experts on several GPUs wait for each other; its Python files only compile.
+    {"DeepGEMM", "", "", "deep_gemm::",
+     "Compile its kernels on every rank before the first request (SGLang: python3 -m "
+     "sglang.compile_deep_gemm), or start without them."},
     {"MSCCL++", "/mscclpp/",
      "mscclpp::", "mscclpp::", "Run mscclpp-test between these nodes with MSCCLPP_DEBUG=INFO."},
     {"pplx-kernels", "/pplx_kernels/", "pplx::", "pplx::",
@@ -117,7 +121,9 @@ void read_lanes(std::string_view line, DeviceTimeout& out) {
 std::optional<DeviceTimeout> timeout_in(const model::LogLine& log) {
   const std::string_view line = log.text;
   DeviceTimeout out{.library = nullptr, .waiting = log.rank, .missing = {}, .line = {}};
-  if (contains(line, "DeepEP") && contains(line, "timeout")) {
+  if (contains(line, "DeepGEMM grid sync timeout")) {
+    out.library = row_where([](const DeviceLibrary& row) { return row.name == "DeepGEMM"; });
+  } else if (contains(line, "DeepEP") && contains(line, "timeout")) {
     out.library = &kLibraries[0];
     read_lanes(line, out);
     if (const auto rank = rank_behind(line, ", rank "); rank && !out.missing) {

@@ -35,6 +35,15 @@ bool says_no_block(std::string_view line) {
   return line.find("No available shared memory broadcast block found in ") != line.npos;
 }
 
+/// "Running: 1 reqs, Waiting: 0 reqs" of vLLM's statistics: whether it has requests. It prints none
+/// while it has nothing to do.
+std::optional<bool> has_requests(std::string_view line) {
+  const bool counts = base::contains(line, "Running: ") && base::contains(line, " reqs");
+  return counts ? std::optional(!base::contains(line, "Running: 0 reqs") ||
+                                !base::contains(line, "Waiting: 0 reqs"))
+                : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Finding> engine_waits(const model::JobModel& job) {
@@ -43,13 +52,15 @@ std::optional<Finding> engine_waits(const model::JobModel& job) {
   int blocks = 0;
   int starts = 0;
   bool ends_in_start = false;
+  bool idle = false;  // without requests, workers wait for messages all the time
   for (const model::Log& log : job.logs) {
     for (const std::string_view raw : base::split(log.text, '\n')) {
       const std::string_view line = model::read_log_line(raw.substr(0, 65'536)).text;
       const std::string_view called = base::contains(line, "{") ? std::string_view()  // quoted
                                                                 : method_in(line);
       const bool first_call = !called.empty() && method.empty();
-      const bool first_block = says_no_block(line) && ++blocks == 1;
+      idle = !has_requests(line).value_or(!idle);
+      const bool first_block = says_no_block(line) && !idle && ++blocks == 1;
       const bool initializes = says_initializes(line);
       const bool first_start = initializes && ++starts == 1;
       ends_in_start = initializes || (ends_in_start && base::trim(line).empty());

@@ -92,6 +92,12 @@ constexpr KnownException kOfTransports[] = {
      .fix =
          "Drain this node and run `dmesg | grep amdgpu` and `rocm-smi` there; the hardware or its "
          "driver failed, not the program."},
+    {.kind = "fabric-fault",  // of libmlx5
+     .pattern = "mlx5: ",
+     .also = ": got completion with error",
+     .meaning = "had a transfer over InfiniBand or RoCE that its adapter gave up",
+     .fix = "Check the ports and cables of that node and of its peer (`ibstat`, `perfquery`, dmesg); "
+            "read the next NCCL WARN line."},
     {.kind = "fabric-fault",
      .pattern = "NCCL WARN Call to ibv_modify_qp failed",
      .meaning = "could not connect to a different rank over InfiniBand or RoCE",

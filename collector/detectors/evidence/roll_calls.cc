@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/listed_ranks.h"
 #include "collector/model/questions.h"
@@ -59,6 +61,22 @@ std::optional<Finding> new_group_of_few(const graph::Examination& examination) {
   return std::nullopt;
 }
 
+namespace {
+
+/// The user's line that waited in this barrier, if an exception with the message was raised there.
+void add_waiting_line(const model::JobModel& job, const std::string& message, Finding& finding) {
+  for (const Traceback& one : tracebacks(job)) {
+    if (one.place.known() && !message.empty() && base::contains(one.exception, message)) {
+      finding.locations.push_back(location(
+          one.place, {},
+          one.rank ? fmt::format("rank {} waited here", *one.rank) : "a rank waited here"));
+      return;
+    }
+  }
+}
+
+}  // namespace
+
 std::optional<Finding> roll_call_missed(const graph::Examination& examination,
                                         std::string_view kind, Meeting meeting) {
   for (const model::Fact* fact : model::facts(examination.job, model::kRollCall)) {
@@ -72,10 +90,12 @@ std::optional<Finding> roll_call_missed(const graph::Examination& examination,
     finding.culprits = ranks_of(*fact, "absent");
     finding.waiting = ranks_of(*fact, "came").minus(finding.culprits);
     const std::string barrier = fact->text("barrier").value_or("");
+    const std::string line = fact->text("line").value_or("");
     const std::string others = finding.waiting.empty() ? "the others" : said(finding.waiting);
     finding.summary = fmt::format("{} did not reach {}, where {} {}", said(finding.culprits),
                                   barrier, others, finding.waiting.size() == 1 ? "waits" : "wait");
-    finding.evidence.push_back({.rank = {}, .text = "log: " + fact->text("line").value_or("")});
+    add_waiting_line(examination.job, line, finding);
+    finding.evidence.push_back({.rank = {}, .text = "log: " + line});
     finding.fix =
         meeting == Meeting::kFirst
             ? fmt::format(

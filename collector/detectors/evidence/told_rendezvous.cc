@@ -82,11 +82,13 @@ struct ToldCounts {
   model::RankSet there;
   bool gave_up = false;  // some message says that the wait has ended
   std::vector<Evidence> surplus;
+  model::CallSite place;  // the user's line in the first of their tracebacks
 
   void read(const std::string& line, std::optional<model::Rank> named) {
     const auto size = world_in(line);
     const auto count = joined_in(line).value_or(0);
-    const auto rank = named ? named : author_in(line);
+    const auto author = author_in(line);
+    const auto rank = author ? author : named;
     world = world ? world : size;
     joined = std::max(joined, count);
     there = rank ? there.united({*rank}) : there;
@@ -101,12 +103,19 @@ struct ToldCounts {
     model::RankSet out;
     const int size = world.value_or(0);
     const bool all_spoke = !there.empty() && std::cmp_greater_equal(there.size(), joined);
-    const bool foreign =
-        std::any_of(there.begin(), there.end(), [size](model::Rank rank) { return rank >= size; });
-    for (model::Rank rank = 0; all_spoke && !foreign && rank < size; ++rank) {
+    const bool closed = all_spoke && outside().empty();
+    for (model::Rank rank = 0; closed && rank < size; ++rank) {
       if (!there.contains(rank)) {
         out.insert(rank);
       }
+    }
+    return out;
+  }
+  /// Ranks that a world of this size does not have.
+  [[nodiscard]] model::RankSet outside() const {
+    model::RankSet out;
+    for (const model::Rank rank : there) {
+      out = rank >= world.value_or(model::kMaxWorldSize) ? out.united({rank}) : out;
     }
     return out;
   }
@@ -122,25 +131,6 @@ void read_surplus(const model::JobModel& job, ToldCounts& told) {
       }
     }
   }
-}
-
-Finding too_many(const ToldCounts& told) {
-  Finding finding;
-  finding.kind = kRendezvousKind;
-  finding.confidence = Confidence::kLikely;
-  finding.waiting = told.there;
-  finding.evidence = told.surplus;
-  finding.summary = fmt::format(
-      "{} ranks joined the rendezvous of a world of {}; torch waits for exactly {}, so {} {} "
-      "forever",
-      told.joined, *told.world, *told.world, told.there.empty() ? "all" : said(told.there),
-      told.there.size() == 1 ? "waits" : "wait");
-  finding.fix =
-      "End other and earlier jobs that use this address, or set a different MASTER_PORT for each "
-      "job. Start the launcher once per node.";
-  finding.details["joined"] = static_cast<std::int64_t>(told.joined);
-  finding.details["world_size"] = static_cast<std::int64_t>(*told.world);
-  return finding;
 }
 
 /// Lightning's ranks announce themselves before the rendezvous. A node has a log of its own.
@@ -179,22 +169,79 @@ bool barrier_completed(const model::JobModel& job) {
   });
 }
 
+ToldCounts counts_of(const model::JobModel& job) {
+  ToldCounts told;
+  for (const Sighting& sighting : sightings(job, kRendezvousKind)) {
+    told.read(sighting.line, sighting.rank);
+    told.place = told.place.known() ? told.place : sighting.place;
+  }
+  read_surplus(job, told);
+  return told;
+}
+
+/// The job passed this rendezvous.
+bool is_over(const graph::Examination& examination) {
+  return barrier_completed(examination.job) || output_goes_on(examination.job) ||
+         outlived(examination, std::nullopt);
+}
+
 }  // namespace
+
+std::optional<Finding> too_many_joined(const graph::Examination& examination) {
+  const ToldCounts told = counts_of(examination.job);
+  if (told.surplus.empty() || !told.outside().empty() || waits_in_new_group(examination.job) ||
+      is_over(examination)) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = "duplicate-rank";
+  finding.confidence = Confidence::kLikely;
+  finding.waiting = told.there;
+  finding.evidence = told.surplus;
+  finding.summary = fmt::format(
+      "{} ranks joined the rendezvous of a world of {}, so several have one number; {} {} forever",
+      told.joined, *told.world, told.there.empty() ? "all" : said(told.there),
+      told.there.size() == 1 ? "waits" : "wait");
+  finding.fix =
+      "End other and earlier jobs that use this address, or set a different MASTER_PORT for each "
+      "job. Start the launcher once per node.";
+  finding.details["joined"] = static_cast<std::int64_t>(told.joined);
+  finding.details["world_size"] = static_cast<std::int64_t>(*told.world);
+  return finding;
+}
+
+std::optional<Finding> rank_outside_world(const graph::Examination& examination) {
+  const ToldCounts told = counts_of(examination.job);
+  const model::RankSet outside = told.outside();
+  if (told.surplus.empty() || outside.empty() || is_over(examination)) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = "environment-differs";
+  finding.confidence = Confidence::kLikely;
+  finding.waiting = told.there;
+  finding.evidence = told.surplus;
+  if (told.place.known()) {
+    finding.locations.push_back(location(told.place, {}, "the group is made here"));
+  }
+  finding.summary = fmt::format(
+      "{} joined a world of {}: the ranks and world_size in init_process_group do not agree",
+      said(outside), *told.world);
+  finding.fix = fmt::format(
+      "{} processes joined. Start as many as world_size says: if each launched process spawns one "
+      "per GPU, launch one per node.",
+      told.joined);
+  return finding;
+}
 
 Findings rendezvous_told_by_logs(const graph::Examination& examination) {
   if (addresses_differ(examination.job) || waits_in_new_group(examination.job)) {
     return {};  // environment-differs, missing-rank or new-group-subset reports it
   }
   Findings findings = findings_from_text(examination, kRendezvousKind);
-  ToldCounts told;
-  for (const Sighting& sighting : sightings(examination.job, kRendezvousKind)) {
-    told.read(sighting.line, sighting.rank);
-  }
-  read_surplus(examination.job, told);
+  const ToldCounts told = counts_of(examination.job);
   if (!told.surplus.empty()) {
-    const bool over = barrier_completed(examination.job) || output_goes_on(examination.job) ||
-                      outlived(examination, std::nullopt);
-    return over ? Findings{} : Findings{too_many(told)};
+    return {};  // duplicate-rank or environment-differs reports it
   }
   if (findings.empty() && examination.standings.empty()) {
     return not_announced(examination.job);

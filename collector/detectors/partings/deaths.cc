@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/device_libraries.h"
 #include "collector/detectors/evidence/gloo_words.h"
 #include "collector/detectors/evidence/message_sizes.h"
 #include "collector/detectors/evidence/processes.h"
@@ -69,6 +70,16 @@ bool may_be_its_watchdog(const model::JobModel& job, const Death& death) {
   return death.exit && death.exit->signal == SIGABRT && may_have_timed_out(job, death.rank);
 }
 
+/// A kernel that waited for other ranks gave up and ended the process: device-kernel-stalled
+/// reports it.
+bool fell_by_kernel(const model::JobModel& job, const Death& death) {
+  const auto timeouts = death.exit && death.exit->signal == SIGABRT ? device_timeouts(job)
+                                                                    : std::vector<DeviceTimeout>{};
+  return std::any_of(timeouts.begin(), timeouts.end(), [&death](const DeviceTimeout& one) {
+    return one.waiting.value_or(death.rank) == death.rank;
+  });
+}
+
 }  // namespace
 
 std::vector<Death> deaths(const graph::Examination& examination) {
@@ -97,7 +108,8 @@ std::vector<Death> deaths(const graph::Examination& examination) {
     const bool cleaned_up =
         death.process != nullptr && was_cleaned_up(examination.job, *death.process);
     return cleaned_up || fell_after(examination, death.rank) ||
-           fell_by_disagreement(examination, death) || may_be_its_watchdog(examination.job, death);
+           fell_by_disagreement(examination, death) ||
+           may_be_its_watchdog(examination.job, death) || fell_by_kernel(examination.job, death);
   });
   // The first to fail was not asked to exit.
   const bool by_itself =

@@ -224,7 +224,9 @@ std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) 
     return fork.ours.line > fork.theirs.line ? around_theirs : around_ours;
   }
   if (around_theirs || around_ours) {
-    return around_theirs ? around_theirs : around_ours;
+    // The side without a loop below may be in a comprehension that the other has left.
+    auto made = comprehension_left(job, fork, around_ours.has_value());
+    return made ? std::move(made) : (around_theirs ? around_theirs : around_ours);
   }
   auto made = comprehension_left(job, fork, true);
   return made ? made : comprehension_left(job, fork, false);

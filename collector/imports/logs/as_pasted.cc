@@ -171,6 +171,28 @@ std::optional<std::string> with_indented_frames(std::string_view text) {
   return any ? std::optional(std::move(out)) : std::nullopt;
 }
 
+std::optional<std::string> with_lost_heading(std::string_view text) {
+  std::string_view prefix;
+  bool frames = false;
+  for (const std::string_view line : base::split(text, '\n')) {
+    const std::string_view own = model::read_log_line(line.substr(0, kLongestLogLine)).text;
+    const std::string_view words = base::trim(own);
+    const bool frame = words.starts_with("File \"") && words.find(", in ") != words.npos;
+    if (!frames && !frame && !words.empty()) {
+      return std::nullopt;
+    }
+    prefix = frame && !frames ? line.substr(0, line.size() - own.size()) : prefix;
+    frames = frames || frame;
+    if (!words.empty() && !own.starts_with(' ')) {
+      return frames && is_exception_line(own)
+                 ? std::optional(std::string(prefix) + "Traceback (most recent call last):\n" +
+                                 std::string(text))
+                 : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> oldest_first(std::string_view text) {
   constexpr std::size_t kLeastSteps = 3;
   const auto lines = base::split(text, '\n');
@@ -208,7 +230,7 @@ std::optional<std::string> oldest_first(std::string_view text) {
 std::optional<std::string> as_written(std::string_view text) {
   std::optional<std::string> out;
   for (auto* const step : {rows_as_lines, without_joined_lines, without_hard_wraps, oldest_first,
-                           without_clock_column, with_indented_frames}) {
+                           without_clock_column, with_indented_frames, with_lost_heading}) {
     if (auto changed = step(out ? std::string_view(*out) : text)) {
       out = std::move(changed);
     }

@@ -18,6 +18,10 @@ std::optional<std::string> rows_as_lines(std::string_view text);
 /// indented as Python does it. Nothing if no frame lost its indentation.
 std::optional<std::string> with_indented_frames(std::string_view text);
 
+/// A text that begins with the frames of a traceback and then its exception: with the heading that
+/// was not copied. Nothing for other texts.
+std::optional<std::string> with_lost_heading(std::string_view text);
+
 /// Entries of a log service that shows the newest first, in the order of their times. Nothing if a
 /// time is later than the one above it.
 std::optional<std::string> oldest_first(std::string_view text);

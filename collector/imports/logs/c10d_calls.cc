@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds calls of the job from the messages of one log: group, sequence number, ranks behind.
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -70,6 +71,22 @@ void prefer_desync(Reading& reading) {
   reading.timeouts.insert(reading.timeouts.end(), calls.begin(), calls.end());
 }
 
+/// The size of the world, if the calls in which its ranks timed out agree on it; 0 otherwise.
+std::int64_t size_of_world(const Reading& reading, const model::JobModel& job) {
+  std::set<std::int64_t> sizes;
+  Rank last = 0;
+  for (const CollectiveCall& call : job.collectives) {
+    const auto name = reading.names.find(call.group);
+    const bool world = name == reading.names.end() ? false : name->second == "default_pg";
+    const auto told = reading.members.find({call.rank, call.sequence});
+    last = std::max(last, call.rank);
+    if (world && told != reading.members.end() && told->second > 0) {
+      sizes.insert(told->second);
+    }
+  }
+  return sizes.size() == 1 && *sizes.begin() > last ? *sizes.begin() : 0;
+}
+
 /// For groups other than the world, only ranks that mention the group are known members.
 void add_groups(Reading& reading, model::JobModel& job) {
   std::map<std::string, std::set<Rank>> speakers;
@@ -84,9 +101,12 @@ void add_groups(Reading& reading, model::JobModel& job) {
     job.groups.push_back(
         {.id = id, .name = name, .backend = "nccl", .ranks = {ranks.begin(), ranks.end()}});
   }
+  const std::int64_t size = size_of_world(reading, job);
   for (const auto& [id, name] : reading.names) {
     if (!name.empty() && (id == "0" || name == "default_pg" || !speakers.contains(id))) {
-      job.groups.push_back({.id = id, .name = name, .backend = "nccl", .ranks = {}});
+      std::vector<Rank> ranks(name == "default_pg" ? static_cast<std::size_t>(size) : 0);
+      std::iota(ranks.begin(), ranks.end(), 0);
+      job.groups.push_back({.id = id, .name = name, .backend = "nccl", .ranks = std::move(ranks)});
     }
   }
 }

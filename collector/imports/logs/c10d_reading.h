@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct Reading {
   // Group of a watchdog line, by rank and work number.
   std::map<std::pair<Rank, std::int64_t>, std::string> groups;
   std::map<std::string, std::string> names;  // group → name
+  // The size of a call's group by its numbers of elements, by rank and work number; 0 if unknown.
+  std::map<std::pair<Rank, std::int64_t>, std::int64_t> members;
   std::map<Idle, std::int64_t> idle;      // its last completed work there: others timed out later
   std::map<Idle, std::int64_t> enqueued;  // the newest call that it has enqueued there
   std::map<Idle, std::int64_t> finished;  // the newest call that it has finished there
@@ -61,9 +64,13 @@ struct Reading {
   std::map<Rank, model::CallSite> barrier_reached;  // and the user's line, if it is known
   std::optional<Rank> barrier_awaited;              // the rank from which they waited for an answer
   bool barrier_timed_out = false;                   // they waited until the limit
+  bool barrier_lost = false;                        // a connection broke before it
   std::set<Rank> elsewhere;                         // timed out in a group that no line names
   DesyncReport desync;
 };
+
+/// A line of the stack trace that torch prints of a call that timed out.
+void read_trace(std::string_view line, std::optional<Rank> whose, Reading& reading);
 
 /// The calls and group names in these messages.
 Told add_calls(Reading& reading, model::JobModel& job);

@@ -30,7 +30,6 @@ using model::Rank;
 
 constexpr std::size_t kMostCalls = 200'000;  // of one log
 constexpr std::size_t kMostRunning = 64;     // newest calls kept per rank
-constexpr std::size_t kMostTraced = 128;     // the user's, around one call
 constexpr std::size_t kMostInPath = 64;
 
 /// "[PG ID 2 PG GUID 0(default_pg) Rank 3]", "[PG 0 Rank 0]", "[Rank 3]". In groups other than the
@@ -70,6 +69,17 @@ std::string group_in_message(std::string_view line, Reading& reading) {
   return {};
 }
 
+/// The size of the group, from the elements that a call of a member takes and gives; 0 for other
+/// operations.
+std::int64_t members_of(std::string_view operation, std::int64_t in, std::int64_t out) {
+  const bool gathers = operation == "all_gather_into_tensor";
+  const bool scatters = operation == "reduce_scatter_tensor";
+  const std::int64_t whole = gathers ? out : in;
+  const std::int64_t part = gathers ? in : out;
+  const bool divides = (gathers || scatters) && part > 0 && whole % part == 0;
+  return divides && whole / part <= model::kMaxWorldSize ? whole / part : 0;
+}
+
 /// "WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000)".
 void read_timeout(std::string_view line, Rank rank, Reading& reading) {
   const auto sequence = number_behind(line, "SeqNum=", kMaxNumber);
@@ -84,6 +94,10 @@ void read_timeout(std::string_view line, Rank rank, Reading& reading) {
   call.operation = named.name;
   call.point_to_point = named.point_to_point;
   call.count = number_behind(line, "NumelIn=", kMaxNumber);
+  const auto out = number_behind(line, "NumelOut=", kMaxNumber);
+  if (call.count && out) {
+    reading.members[{rank, *sequence}] = members_of(call.operation, *call.count, *out);
+  }
   call.state = model::CallState::kStarted;
   reading.timeouts.push_back(std::move(call));
 }
@@ -127,72 +141,6 @@ void read_dump_signal(std::string_view line, Rank rank, Reading& reading) {
   }
 }
 
-/// A frame in the stack that the flight recorder kept for a call.
-struct TracedFrame {
-  std::int64_t number = 0;
-  model::CallSite site;
-};
-
-/// "#1 main from /srv/train.py:692".
-std::optional<TracedFrame> traced_frame(std::string_view line) {
-  constexpr std::string_view kFrom = " from ";
-  const bool begins = take_prefix(line, "#");
-  const auto own = begins ? take_number(line, kMaxNumber) : std::nullopt;
-  if (!own || !take_prefix(line, " ")) {
-    return std::nullopt;
-  }
-  const std::size_t from = line.find(kFrom);
-  const std::size_t colon = line.rfind(':');
-  if (from == line.npos || colon == line.npos || colon < from + kFrom.size()) {
-    return std::nullopt;
-  }
-  const auto number = number_of(base::trim(line.substr(colon + 1)), model::kMaxWorldSize);
-  if (!number) {
-    return std::nullopt;
-  }
-  const std::size_t file = from + kFrom.size();
-  return TracedFrame{.number = *own,
-                     .site = {.file = base::elide(line.substr(file, colon - file), 4096),
-                              .line = static_cast<int>(*number),
-                              .function = base::elide(line.substr(0, from), 256)}};
-}
-
-/// "Stack trace of the failed collective:": the trace of the newest timeout of this rank begins.
-void begin_trace(std::optional<Rank> whose, Reading& reading) {
-  reading.tracing = whose;
-  for (std::size_t i = reading.timeouts.size(); i > 0 && whose; --i) {
-    if (reading.timeouts[i - 1].rank == *whose) {
-      reading.traces[*whose] = {.timeout = i - 1, .next = 0};
-      return;
-    }
-  }
-  reading.tracing.reset();
-}
-
-/// The user's lines are those around the call, the innermost is the call site. These lines have no
-/// rank prefix, so a frame out of order is of another rank.
-void read_trace(std::string_view line, std::optional<Rank> whose, Reading& reading) {
-  if (line.find("Stack trace of the failed collective:") != line.npos) {
-    begin_trace(whose, reading);
-    return;
-  }
-  const auto rank = whose ? whose : reading.tracing;
-  const auto trace = rank ? reading.traces.find(*rank) : reading.traces.end();
-  auto frame = trace == reading.traces.end() ? std::nullopt : traced_frame(line);
-  if (!frame || frame->number != trace->second.next) {
-    if (trace != reading.traces.end() && (frame || (!whose && base::trim(line).empty()))) {
-      reading.traces.erase(trace);
-    }
-    return;
-  }
-  ++trace->second.next;
-  CollectiveCall& call = reading.timeouts[trace->second.timeout];
-  if (model::is_user_file(frame->site.file) && call.callers.size() < kMostTraced) {
-    call.call_site = call.callers.empty() ? frame->site : call.call_site;
-    call.callers.push_back(std::move(frame->site));
-  }
-}
-
 /// "SequenceNumber=31, OpType=ALLREDUCE, TensorShape=[4, 2], TensorDtypes=Float, …".
 CollectiveCall fingerprint(std::string_view text, Rank rank) {
   CollectiveCall call;
@@ -226,12 +174,22 @@ struct Frames {
   std::vector<model::CallSite> path{};  // all of them, outermost first
 };
 
+/// The innermost line outside torch that is no wrapper of the operation: the caller of deepspeed's
+/// all_reduce(), not that function.
+model::CallSite caller_in(const std::vector<model::CallSite>& path, const std::string& operation) {
+  const auto found = std::find_if(path.rbegin(), path.rend(), [&](const model::CallSite& site) {
+    return site.file.find("/torch/") == std::string::npos && site.function != operation &&
+           !site.function.ends_with("wrapper") && site.function != "decorate_context";
+  });
+  return found == path.rend() ? model::CallSite{} : *found;
+}
+
 /// The call of the rank that reports the mismatch.
 void add_mismatched(CollectiveCall own, std::string_view line, const Frames& at, Reading& reading) {
   if (reading.own.contains(own.rank) && reading.mismatched[own.rank].sequence < own.sequence) {
     return;  // its program caught the first mismatch and made another call
   }
-  own.call_site = at.user;
+  own.call_site = at.user.known() ? at.user : caller_in(at.path, own.operation);
   reading.within[own.rank] = at.innermost;
   reading.paths[own.rank] = at.path;
   ++reading.mismatched_at[own.sequence];

@@ -62,13 +62,17 @@ void read_monitored_barrier(std::string_view line, const Place& place, Reading& 
     read_reached(line, place, reading);
   } else if (reading.barrier_awaited && line.find("Timed out waiting ") != std::string_view::npos) {
     reading.barrier_timed_out = true;
+  } else if (reading.barrier_awaited && line.find("Connection ") != std::string_view::npos) {
+    reading.barrier_lost = true;
   }
 }
 
 void add_monitored_barrier(const Reading& reading, model::JobModel& job) {
   std::set<Rank> missing = reading.barrier_missing;
-  // Rank 0 may name ranks that it has not heard of; if it never came itself, the others name it.
-  if (!reading.barrier && reading.barrier_timed_out) {
+  // Rank 0 may name ranks that it has not heard of; if it never came itself, the others name it. It
+  // would have written to the log in which several of them do.
+  const bool silent = reading.barrier_reached.size() > 1 && !reading.barrier_lost;
+  if (!reading.barrier && reading.barrier_awaited && (reading.barrier_timed_out || silent)) {
     missing.insert(*reading.barrier_awaited);
   }
   if (missing.empty()) {

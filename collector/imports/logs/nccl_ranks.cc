@@ -36,6 +36,21 @@ void read_comm(std::string_view line, InComms& known) {
   }
 }
 
+/// "node7:984:1357 [4] proxy.cc:1519 NCCL WARN [Proxy Service 3] Failed to execute operation …": the
+/// rank in the communicator that started this proxy.
+void read_proxy(std::string_view line, InComms& known) {
+  const auto tag = nccl_tag(line);
+  const auto rank = tag ? number_behind(line, "[Proxy Service ", kMaxRank) : std::nullopt;
+  if (!rank || known.size() >= kMostProcesses) {
+    return;
+  }
+  InComm& own = known[{std::string(tag->host), tag->pid}]
+                    .try_emplace(tag->gpu.value_or(-1),
+                                 InComm{.size = 0, .rank = static_cast<model::Rank>(*rank)})
+                    .first->second;
+  own.rank = own.rank == *rank ? own.rank : -1;  // several communicators
+}
+
 /// "#  Rank  2 Group  0 Pid  12098 on     node23 device  2 [0x3a] NVIDIA H100" of nccl-tests.
 void read_device(std::string_view line, InComms& known) {
   const auto words = words_of(line.substr(0, 200));
@@ -63,12 +78,17 @@ std::optional<std::int64_t> comm_size_in(std::string_view info) {
 NcclRanks::NcclRanks(std::string_view log) {
   InComms comms;
   InComms devices;
+  InComms proxies;
   for (std::string_view line : base::split(log, '\n')) {
     line = line.substr(0, kLongestLogLine);
     read_comm(line, comms);
+    read_proxy(line, proxies);
     if (const std::size_t at = line.find("# "); at < 32 && base::contains(line, " Pid ")) {
       read_device(line.substr(at), devices);
     }
+  }
+  if (comms.empty()) {
+    comms = std::move(proxies);
   }
   std::int64_t world = 0;
   for (const auto& [process, gpus] : comms) {
@@ -79,7 +99,7 @@ NcclRanks::NcclRanks(std::string_view log) {
   for (const auto* const table : {&devices, &comms}) {
     for (const auto& [process, gpus] : *table) {
       for (const auto& [gpu, own] : gpus) {
-        if (own.size == world || table == &devices) {
+        if (own.rank >= 0 && (own.size == world || table == &devices)) {
           known_[process][gpu] = own.rank;
         }
       }

@@ -13,6 +13,7 @@
 #include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -74,7 +75,14 @@ void read_server_text(std::string_view log, model::JobModel& job) {
   std::vector<model::Process> out;
   std::int64_t scheduler = -1;  // the dead one whose exit code is told below; -1: none
   for (const std::string_view raw : base::split(log, '\n')) {
-    const std::string_view line = model::read_log_line(raw.substr(0, kLongestLogLine)).text;
+    const model::LogLine read = model::read_log_line(raw.substr(0, kLongestLogLine));
+    const std::string_view line = read.text;
+    if (read.rank && line.find("Scheduler watchdog timeout (") != line.npos) {
+      job.facts.push_back({.rank = read.rank,
+                           .pid = {},
+                           .kind = std::string(model::kServerWatchdog),
+                           .fields = {}});
+    }
     const std::size_t code = line.find("Exit code: ");
     const auto exit =
         scheduler >= 0 && code != line.npos ? exit_of_python(line.substr(code + 11)) : std::nullopt;

@@ -179,10 +179,10 @@ std::optional<GaveUp> first_to_give_up(
 }
 
 /// Adds the stacks of ranks whose last traceback ended in a wait, if no tool dumped their stack.
-/// Returns the ranks that raised.
+/// Returns the ranks that raised; `failed` gets those whose last exception was their own.
 std::map<model::Rank, bool> add_timed_out(
     const std::map<std::optional<model::Rank>, Stream>& streams, const std::string& path,
-    Finding& finding) {
+    Finding& finding, model::RankSet& failed) {
   std::map<model::Rank, bool> raised;
   std::vector<StackDump> stacks;
   bool timed_out = false;
@@ -210,6 +210,8 @@ std::map<model::Rank, bool> add_timed_out(
           gave_up && gave_up->rank != *rank && gave_up->line < stream.numbers[last->heading];
       timed_out = timed_out || last->timed_out || waited;
       stacks.push_back(std::move(last->dump));
+    } else if (raised[*rank]) {
+      failed.insert(*rank);
     }
   }
   if (timed_out) {  // a rank that only lost a connection reports another's failure
@@ -293,7 +295,8 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   for (const auto& [rank, stream] : streams) {
     read_dumps(stream, rank, finding);
   }
-  auto raised = add_timed_out(streams, path, finding);
+  model::RankSet failed;
+  auto raised = add_timed_out(streams, path, finding, failed);
   if (prepared.tracebacks() && finding.tools.contains(kTimedOut)) {
     add_absent(prepared.tracebacks()->members, raised);
   }
@@ -305,6 +308,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   model::JobModel job = finding.dumps.empty()
                             ? model::JobModel()
                             : job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
+  const bool only_last = finding.tools.size() == 1 && finding.tools.contains(kTimedOut);
   read_shown_sources(lines, job);
   read_kernel_stacks(lines, job);
   note_rows(process_rows(lines), job);
@@ -318,6 +322,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     const auto of_path = rank_in_path(path, {});
     const auto rank = agent ? agent : of_path;  // "worker-0" of a pod counts nodes
     told = read_c10d_text(rest, rank, job);
+    job.ended = job.ended || (told == Told::kTimeouts && only_last);
     read_roll_calls(rest, job);
     read_told_world(rest, job);
     read_horovod_text(rest, job);
@@ -341,7 +346,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   settle_watchdog_aborts(ranks_of_path, job);
   // Otherwise a rank that only writes to the log may also have made that call.
   if (told != Told::kMismatch) {
-    settle_timed_out(raised, job);
+    settle_timed_out(raised, failed, job);
   }
   if (job.collectives.size() > dumped_calls) {
     const auto told_calls = static_cast<std::int64_t>(job.collectives.size() - dumped_calls);

@@ -56,8 +56,9 @@ bool all_in_the_world(const model::JobModel& job) {
 }
 
 /// Nearly all of the world's ranks write, and a few between them write nothing: their watchdogs had
-/// nothing to wait for. If many are silent, they have a log of their own.
-void add_silent(std::map<model::Rank, bool>& known, model::JobModel& job) {
+/// nothing to wait for. If many are silent, they have a log of their own. `explained`: another rank
+/// is absent for a known reason, and the silent ones may wait for it, too.
+void add_silent(bool explained, std::map<model::Rank, bool>& known, model::JobModel& job) {
   constexpr std::size_t kSpeakersForEach = 3;
   constexpr std::size_t kMostForEach = 16;
   const bool watched = std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
@@ -76,7 +77,7 @@ void add_silent(std::map<model::Rank, bool>& known, model::JobModel& job) {
   if (ranks > kMostForEach * known.size()) {
     return;  // excerpts of a very large job
   }
-  const bool few = spoken && (ranks - known.size()) * kSpeakersForEach <= known.size();
+  const bool few = spoken && !explained && (ranks - known.size()) * kSpeakersForEach <= known.size();
   for (model::Rank rank = 0; rank < last; ++rank) {
     if (!known.contains(rank) && few) {
       known.emplace(rank, false);
@@ -184,7 +185,8 @@ void add_absent(const std::vector<model::RankSet>& groups, std::map<model::Rank,
   }
 }
 
-void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) {
+void settle_timed_out(std::map<model::Rank, bool> raised, const model::RankSet& gave_up,
+                      model::JobModel& job) {
   const bool waited = !job.observations.empty() &&
                       std::any_of(job.observations.back().processes.begin(),
                                   job.observations.back().processes.end(), has_timed_out);
@@ -202,7 +204,11 @@ void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) 
   }
   const bool world = all_in_the_world(job);
   if (world) {
-    add_silent(raised, job);
+    const bool explained = std::any_of(gave_up.begin(), gave_up.end(), [&job](model::Rank rank) {
+      return std::none_of(job.collectives.begin(), job.collectives.end(),
+                          [rank](const auto& call) { return call.rank == rank; });
+    });
+    add_silent(explained, raised, job);
     fill_world(raised, job);
   }
   // Its watchdog was stuck, perhaps until the timeout itself, or had ended after an error of NCCL:

@@ -35,8 +35,10 @@ std::optional<model::Rank> awaited_rank(std::string_view line);
 void add_absent(const std::vector<model::RankSet>& groups, std::map<model::Rank, bool>& raised);
 
 /// Ranks that wrote to the log and did not raise (`raised` says which did), while others timed out:
-/// they run and are elsewhere, unless the log shows their call. The job is still.
-void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job);
+/// they run and are elsewhere, unless the log shows their call. The job is still. `failed`: ranks
+/// with an exception of their own.
+void settle_timed_out(std::map<model::Rank, bool> raised, const model::RankSet& failed,
+                      model::JobModel& job);
 
 /// The stack of the process is a traceback of a timeout or an interrupt: how it ended then proves
 /// nothing.

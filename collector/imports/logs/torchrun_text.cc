@@ -21,6 +21,7 @@
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/secrets.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -129,6 +130,12 @@ double seconds_of(const Cursor& in) {
   return static_cast<double>(number.value_or(0));
 }
 
+/// The watchdog of NCCL, or of a server, ended this rank.
+bool is_of_watchdog(const model::Fact& fact) {
+  return fact.rank && (fact.kind == "watchdog-stuck" || fact.kind == "watchdog-timeout" ||
+                       fact.kind == "watchdog-error" || fact.kind == model::kServerWatchdog);
+}
+
 /// NCCL's watchdog aborts every rank after a timeout or an error of NCCL or CUDA, and its monitor
 /// aborts a rank with a stuck watchdog: the abort is an effect, and does not show which rank was
 /// missing.
@@ -137,9 +144,7 @@ bool fell_by_watchdog(const model::Process& process, const model::JobModel& job)
          (std::any_of(job.collectives.begin(), job.collectives.end(),
                       [&process](const auto& call) { return call.rank == process.rank; }) ||
           std::any_of(job.facts.begin(), job.facts.end(), [&process](const model::Fact& fact) {
-            return fact.rank == process.rank &&
-                   (fact.kind == "watchdog-stuck" || fact.kind == "watchdog-timeout" ||
-                    fact.kind == "watchdog-error");
+            return fact.rank == process.rank && is_of_watchdog(fact);
           }));
 }
 
@@ -244,9 +249,7 @@ std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobMode
 void settle_watchdog_aborts(bool ranks_of_path, model::JobModel& job) {
   model::RankSet watched;
   for (const model::Fact& fact : job.facts) {
-    const bool told = fact.kind == "watchdog-timeout" || fact.kind == "watchdog-stuck" ||
-                      fact.kind == "watchdog-error";
-    watched = told && fact.rank ? watched.united({*fact.rank}) : watched;
+    watched = is_of_watchdog(fact) ? watched.united({*fact.rank}) : watched;
   }
   for (const model::CollectiveCall& call : job.collectives) {
     watched = call.state == model::CallState::kStarted ? watched.united({call.rank}) : watched;

@@ -136,6 +136,7 @@ class Session {
     if (const auto thread = switched_to(line)) {
       select(*thread);
     } else if (const auto row = thread_row(line)) {
+      name_bare_stack(*row);
       add(*row);
     } else if (attached_to(line)) {
       return false;  // the next process
@@ -210,6 +211,14 @@ class Session {
       dump_.process.pid = thread.process.value_or(thread.tid);
     }
     main_ = first && thread.process ? thread.tid : main_;
+  }
+
+  /// A table below a stack without a heading: it was the stack of the selected thread.
+  void name_bare_stack(const GdbThread& row) {
+    auto& threads = dump_.process.threads;
+    if (row.selected && read_ && !threads.empty() && threads.front().tid == 0) {
+      threads.front().tid = row.tid;
+    }
   }
 
   void select(const GdbThread& thread) {

@@ -67,7 +67,7 @@ std::optional<GdbThread> switched_to(std::string_view line) {
 }
 
 std::optional<GdbThread> thread_row(std::string_view line) {
-  take_prefix(line, "*");
+  const bool selected = take_prefix(line, "*");
   line = base::trim(line);
   const auto number = take_number(line, 10'000'000);
   if (!number || !line.starts_with(' ')) {
@@ -79,6 +79,7 @@ std::optional<GdbThread> thread_row(std::string_view line) {
     return std::nullopt;
   }
   GdbThread out{.number = *number, .tid = 0, .name = {}, .pointer = {}};
+  out.selected = selected;
   read_target(line, out);
   const std::size_t quote = out.name.empty() ? line.npos : line.find('"', line.find('"') + 1);
   const std::size_t end = quote == line.npos ? line.find(')') : quote;

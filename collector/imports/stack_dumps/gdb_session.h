@@ -19,6 +19,7 @@ struct GdbThread {
   std::optional<std::uint64_t> pointer;  // its pthread_t
   std::string_view frame = {};           // of a table: "0x00007f26 in poll () from …"
   std::optional<pid_t> process = {};     // of FreeBSD, where the threads' ids are not the pid's
+  bool selected = false;                 // "*" in a table: `bt` shows this thread
 };
 
 /// `Thread 2 (Thread 0x7f26f71336c0 (LWP 18823) "python"):`, `Thread 1 (LWP 7):`; the colon is

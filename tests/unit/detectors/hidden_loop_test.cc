@@ -25,6 +25,26 @@ JobBuilder told(const std::string& statement, const std::string& before = "",
 
 const std::string kMap = "last = consume(map(partial(step, model), loader))";
 
+TEST(HiddenLoop, OfCallbacksDoesNotHideTheComprehensionBeforeIt) {
+  const std::string source =
+      "from torch.utils.data import DataLoader\n"
+      "def learn(row):\n  dist.all_reduce(grads)\n"
+      "def emit(callbacks):\n  for one in callbacks:\n    one.at_end()\n"
+      "def at_end(self):\n  dist.all_gather(out, loss)\n"
+      "def fit():\n  for epoch in range(9):\n"
+      "    losses = [learn(row) for row in DataLoader(data)]\n    emit(callbacks)\n";
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, source);
+  builder.stack({0, 1}, in("all_reduce", at("learn", "all_reduce") + " | " +
+                                             at("fit.<locals>.<listcomp>", "losses = ") + " | " +
+                                             at("fit", "losses = ")));
+  builder.stack(2, in("all_gather", at("at_end", "all_gather") + " | " +
+                                        at("emit", "one.at_end") + " | " + at("fit", "    emit")));
+  const Findings findings = asked("uneven-inputs", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2})) << findings[0].summary;
+}
+
 TEST(HiddenLoop, IsAMapThatOneRankHasLeft) {
   const Findings findings = asked("uneven-inputs", told(kMap).build());
   ASSERT_EQ(findings.size(), 1U);

@@ -64,6 +64,33 @@ TEST(GdbSession, TheOwnerPrintedOfAMutexIsOfTheThreadThatWaitsForIt) {
   EXPECT_EQ(of("(gdb) p *(pthread_mutex_t*)0x7fff\n"), "");  // another mutex
 }
 
+TEST(GdbSession, ATableBelowAStackNamesItsThread) {
+  const std::string stack =
+      "(gdb) bt\n"
+      "#0  __lll_lock_wait () at lowlevellock.S:135\n"
+      "#1  0x00007f02 in __GI___pthread_mutex_lock (mutex=0x7e98) at pthread_mutex_lock.c:80\n"
+      "#2  0x00007f03 in __kmp_lock_suspend_mx () from /opt/libiomp5.so\n"
+      "(gdb) p *(pthread_mutex_t*)0x7e98\n"
+      "$1 = {__data = {__lock = 2, __count = 0, __owner = 52547, __nusers = 1, __kind = 0}}\n";
+  const std::string table =
+      "(gdb) info threads\n"
+      "  Id   Target Id         Frame\n"
+      "* 1    Thread 0x7fc7 (LWP 26346) \"\" __lll_lock_wait () at lowlevellock.S:135\n";
+  const auto job = read_dump(stack + table);
+  ASSERT_EQ(only(job).threads.size(), 1U);
+  EXPECT_EQ(only(job).threads[0].tid, 26346);
+  EXPECT_EQ(only(job).threads[0].frames.size(), 3U);
+  // Another thread is selected: the stack is not that of the first row.
+  const auto two = read_dump(
+      stack + table.substr(0, table.find("* 1")) +
+      "  1    Thread 0x7fc7 (LWP 26346) \"\" poll () at poll.c:29\n"
+      "* 2    Thread 0x7fc8 (LWP 26350) \"\" __lll_lock_wait () at lowlevellock.S:135\n");
+  ASSERT_EQ(only(two).threads.size(), 2U);
+  for (const model::Thread& thread : only(two).threads) {
+    EXPECT_EQ(thread.frames.empty(), thread.tid == 26346);
+  }
+}
+
 TEST(GdbSession, ThePagerDoesNotEndAStack) {
   const auto job = read_dump(
       "Attaching to process 71\n"

@@ -21,6 +21,22 @@ TEST(ServerText, SchedulersOfSglangAndTheirExitCodes) {
   EXPECT_TRUE(read_log("Exit code: -9\n").observations.empty());
 }
 
+TEST(ServerText, TheWatchdogOfSglangEndsARankThatWaits) {
+  const std::string stack =
+      "Fatal Python error: Aborted\n\n"
+      "Thread 0x00007f30d5b4f000 (most recent call first):\n"
+      "  File \"/srv/dp_attention.py\", line 826 in dp_scatter\n"
+      "  File \"/srv/scheduler.py\", line 4318 in <module>\n";
+  const std::string told =
+      "[2026-08-11 09:42:10 TP1] Scheduler watchdog timeout (watchdog_timeout=300, soft=False)\n";
+  const auto job = read_log(told + stack);
+  const model::Process* process = model::rank_process(job, 1);
+  ASSERT_NE(process, nullptr);
+  EXPECT_FALSE(process->exit);
+  ASSERT_FALSE(process->threads.empty());
+  EXPECT_EQ(process->threads[0].frames.size(), 2U);
+}
+
 TEST(ServerText, RanksOfComposerAndShardsOfTgi) {
   const auto composer = read_log(
       "ERROR:composer.cli.launcher:Rank 3 crashed with exit code 1.\n"
