@@ -45,8 +45,7 @@ std::optional<pid_t> foreign_owner(const model::Process& process, const model::T
 
 /// The dump lists every thread of the process, and there is only one.
 bool is_known_alone(const model::Process& process) {
-  return process.threads.size() == 1 && model::was_dumped(process) &&
-         lists_native_threads(process);
+  return process.threads.size() == 1 && model::was_dumped(process) && lists_native_threads(process);
 }
 
 /// Whole stacks of another tool show a worker of DataLoader, which multiprocessing forks unless the
@@ -188,22 +187,22 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
     const bool complete = owner || lists_native_threads(process) ||
                           model::innermost_python(thread) == thread.frames.data();
     suspect.confidence = forked && complete ? Confidence::kCertain
-                         : child              ? Confidence::kLikely
-                                              : Confidence::kPossible;
+                         : child            ? Confidence::kLikely
+                                            : Confidence::kPossible;
     suspect.note = fmt::format("process {}, forked by {}, waits here for {}", process.pid, parent,
                                lock_name(examination.job, thread));
-    suspect.evidence = owner ? fmt::format(
-                                   "{}the lock it waits for is held by thread {}, which process {} "
-                                   "does not have",
-                                   child ? fmt::format("process {} was forked from {}; ",
-                                                       process.pid, parent)
-                                         : std::string(),
-                                   *owner, process.pid)
-                             : fmt::format(
-                                   "process {} was forked from {}, has one thread only and "
-                                   "waits for {}: no thread can "
-                                   "release it",
-                                   process.pid, parent, lock_name(examination.job, thread));
+    suspect.evidence =
+        owner ? fmt::format(
+                    "{}the lock it waits for is held by thread {}, which process {} "
+                    "does not have",
+                    child ? fmt::format("process {} was forked from {}; ", process.pid, parent)
+                          : std::string(),
+                    *owner, process.pid)
+              : fmt::format(
+                    "process {} was forked from {}, has one thread only and "
+                    "waits for {}: no thread can "
+                    "release it",
+                    process.pid, parent, lock_name(examination.job, thread));
     return suspect;
   }
   return std::nullopt;

@@ -219,13 +219,13 @@ bool some_are_unknown(const graph::Examination& examination) {
 
 Findings detect(const graph::Examination& examination) {
   Findings findings;
-  if (!may_hang(examination) || some_are_unknown(examination) ||
-      somebody_parted(examination)) {
+  if (!may_hang(examination) || some_are_unknown(examination) || somebody_parted(examination)) {
     return findings;
   }
   for (const graph::GroupView& view : examination.groups) {
     const model::CollectiveCall* call = common_call(examination, view);
-    if (call == nullptr || out_of_step(examination, view) || some_device_is_elsewhere(examination, view)) {
+    if (call == nullptr || out_of_step(examination, view) ||
+        some_device_is_elsewhere(examination, view)) {
       continue;
     }
     Finding finding;

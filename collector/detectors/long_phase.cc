@@ -181,7 +181,7 @@ Findings detect(const graph::Examination& examination) {
     Findings inside = inside_while_others_waited(examination);
     return inside.empty() ? moved_while_others_waited(examination) : inside;
   }
-  // A dump that shows one rank wait for its GPU does not show for whom that GPU waits.
+  // A dump that shows one rank wait for its GPU does not show what that GPU waits for.
   const bool for_gpus = std::all_of(waiting.begin(), waiting.end(), [&](model::Rank rank) {
     const Standing* one = examination.standing(rank);
     return one->activity == Activity::kGpu && one->process != nullptr &&

@@ -203,6 +203,14 @@ bool raised_itself(const model::JobModel& job) {
   });
 }
 
+/// A rank had waited for others until its own limit: the job hung before its time was over.
+bool timed_out_before(const model::JobModel& job) {
+  const auto all = tracebacks(job);
+  return std::any_of(all.begin(), all.end(), [](const Traceback& one) {
+    return is_consequence(one.exception, Message::kTimedOut);
+  });
+}
+
 }  // namespace
 
 std::optional<MemoryLimit> told_memory_limit(const model::JobModel& job) {
@@ -215,7 +223,8 @@ std::optional<MemoryLimit> told_memory_limit(const model::JobModel& job) {
 
 std::optional<Finding> ended_by_scheduler(const graph::Examination& examination) {
   const auto end = told_end(examination.job);
-  if (!end || outlived(examination, std::nullopt)) {
+  const bool late = end && end->what == Outside::kTime && timed_out_before(examination.job);
+  if (!end || late || outlived(examination, std::nullopt)) {
     return std::nullopt;
   }
   Finding finding;

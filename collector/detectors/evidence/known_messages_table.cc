@@ -331,7 +331,8 @@ constexpr KnownException kConsequences[] = {
     {.pattern = "successfully reached monitoredBarrier"},
     {.pattern = "RuntimeError: cancelled"},  // vLLM's readers of messages, when their engine ends
     {.pattern = "Detected mismatch between collectives on ranks"},
-    {.pattern = "remote process exited or there was a network error", .says = Message::kLostConnection},
+    {.pattern = "remote process exited or there was a network error",
+     .says = Message::kLostConnection},
     {.pattern = "DeepEP error", .also = "timeout"},
     {.pattern = "NCCL operations have failed or timed out"},
     {.pattern = "failed to recv, got 0 bytes"},

@@ -96,8 +96,9 @@ constexpr KnownException kOfTransports[] = {
      .pattern = "mlx5: ",
      .also = ": got completion with error",
      .meaning = "had a transfer over InfiniBand or RoCE that its adapter gave up",
-     .fix = "Check the ports and cables of that node and of its peer (`ibstat`, `perfquery`, dmesg); "
-            "read the next NCCL WARN line."},
+     .fix =
+         "Check the ports and cables of that node and of its peer (`ibstat`, `perfquery`, dmesg); "
+         "read the next NCCL WARN line."},
     {.kind = "fabric-fault",
      .pattern = "NCCL WARN Call to ibv_modify_qp failed",
      .meaning = "could not connect to a different rank over InfiniBand or RoCE",

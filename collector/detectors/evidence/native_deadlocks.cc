@@ -67,6 +67,11 @@ bool is_callback(const Frame& frame) {
          plain_function(frame.function) == "_PyEval_EvalFrameDefault";
 }
 
+/// The last reference to an object ended, which is code of another place.
+bool is_destructor(const Frame& frame) {
+  return frame.function.find("::~") != std::string::npos;
+}
+
 bool calls_back(const Frame& frame) {
   constexpr std::array<std::string_view, 14> kNames = {"collect",
                                                        "gc_collect_main",
@@ -85,7 +90,7 @@ bool calls_back(const Frame& frame) {
   const std::string name = plain_function(frame.function);
   return frame.language == model::Language::kNative &&
          (is_signal(frame.function) || allocates(name) || is_callback(frame) ||
-          is_named_in(name, kNames));
+          is_destructor(frame) || is_named_in(name, kNames));
 }
 
 /// Frames of malloc have one lock (or one for each arena), whatever their names.
@@ -137,7 +142,10 @@ std::optional<Reentry> reentry(const std::vector<const Thread*>& threads, const 
   for (std::size_t i = *taker + 1; i < thread.frames.size(); ++i) {
     const Frame& frame = thread.frames[i];
     const bool same = has_lock_of(takes, frame);
-    if (through != nullptr && left && same) {
+    // Destructors are everywhere: only the same function shows that it is entered again.
+    const bool again = through == nullptr || !is_destructor(*through) ||
+                       plain_function(frame.function) == plain_function(takes.function);
+    if (through != nullptr && left && same && again) {
       const bool owned = owner && *owner == thread.tid;
       if (!owned && (owner || held_elsewhere(threads, thread, takes))) {
         return std::nullopt;
@@ -162,6 +170,9 @@ std::string reason(const Frame& through) {
   }
   if (is_callback(through)) {
     return "a callback";
+  }
+  if (is_destructor(through)) {
+    return "a destructor";
   }
   constexpr std::string_view kHook = "_intercept_";  // of Open MPI
   name.erase(0, name.starts_with(kHook) ? kHook.size() : 0);

@@ -17,7 +17,8 @@ namespace {
 const model::CollectiveCall* open_call(const graph::Examination& examination,
                                        const graph::GroupView& view,
                                        const graph::RankProgress& progress) {
-  for (const model::CollectiveCall* call : examination.history.calls(view.group.id, progress.rank)) {
+  for (const model::CollectiveCall* call :
+       examination.history.calls(view.group.id, progress.rank)) {
     if (call->sequence > progress.completed && !model::is_over(call->state)) {
       const model::OperationKind kind = model::kind_of(call->operation);
       return call->operation.empty() || kind.has_root ? nullptr : call;
@@ -45,10 +46,8 @@ std::optional<OutOfStep> out_of_step(const graph::Examination& examination,
     for (const graph::RankProgress& ahead : view.progress) {
       if (ahead.completed > open->sequence &&
           is_counted(examination, view, ahead.rank, open->sequence)) {
-        return OutOfStep{.behind = behind.rank,
-                         .ahead = ahead.rank,
-                         .finished = ahead.completed,
-                         .open = open};
+        return OutOfStep{
+            .behind = behind.rank, .ahead = ahead.rank, .finished = ahead.completed, .open = open};
       }
     }
   }
@@ -82,10 +81,9 @@ Findings calls_out_of_step(const graph::Examination& examination) {
     }
     const model::CollectiveCall* own = examination.history.last(view.group.id, step->ahead);
     if (own != nullptr && !own->operation.empty()) {
-      finding.evidence.push_back(
-          {.rank = step->ahead,
-           .text = fmt::format("rank {} is in {} (watchdog)", step->ahead,
-                               call_name(examination.job, *own))});
+      finding.evidence.push_back({.rank = step->ahead,
+                                  .text = fmt::format("rank {} is in {} (watchdog)", step->ahead,
+                                                      call_name(examination.job, *own))});
     }
     finding.fix =
         "Look for a call that only some ranks make, or make in another order: saving, validation, "

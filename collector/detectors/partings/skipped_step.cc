@@ -178,7 +178,8 @@ bool only_retries(const model::JobModel& job, const model::CallSite& site) {
 
 std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork) {
   if (graph::same_line(fork.ours, fork.theirs)) {
-    return std::nullopt;
+    // A framework called the user's code of the others, and is itself where ours are.
+    return fork.below_ours.empty() ? caught_on_the_way(job, fork, std::nullopt) : std::nullopt;
   }
   const Lines& lines = lines_of(job, fork.theirs.file);
   const std::optional<Block> round = round_of_both(lines, fork);

@@ -150,13 +150,23 @@ LeftLoop loop_of(const model::JobModel& job, const Comprehension& made, bool our
   return left;
 }
 
-// "losses = [step(x) for x in loader]": a rank after the statement has left it.
+/// Both are in one round, or in two, of a loop around both.
+bool share_a_loop(const Lines& lines, int line, int other) {
+  const std::vector<Block> around = program::enclosing(lines, line);
+  return std::any_of(around.begin(), around.end(), [&](const Block& block) {
+    return is_loop(block) && encloses(lines, block, other);
+  });
+}
+
+// "losses = [step(x) for x in loader]": a rank after the statement, or in the next round of a loop
+// around it, has left it.
 std::optional<LeftLoop> comprehension_left(const model::JobModel& job, const Fork& fork,
                                            bool ours_left) {
   const model::CallSite& in = ours_left ? fork.theirs : fork.ours;
   const model::CallSite& out = ours_left ? fork.ours : fork.theirs;
   const Path& below = ours_left ? fork.below_theirs : fork.below_ours;
-  if (out.line <= in.line) {
+  if (out.line == in.line ||
+      (out.line < in.line && !share_a_loop(lines_of(job, in.file), in.line, out.line))) {
     return std::nullopt;
   }
   if (const auto made = comprehension_at(job, in, below, below.size())) {

@@ -2,6 +2,7 @@
 #include "collector/imports/logs/actors.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -167,8 +168,8 @@ bool is_layout(const std::set<Coordinates>& places) {
 }  // namespace
 
 Labels with_actors_named(std::string_view text) {
-  if (text.find(" pid=") == text.npos && text.find("P0") == text.npos &&
-      text.find("P1") == text.npos) {
+  constexpr std::array<std::string_view, 4> kPlaces = {"TP", "DP", "PP", "EP"};
+  if (text.find(" pid=") == text.npos && !base::contains_any(text, kPlaces)) {
     return {};
   }
   const auto lines = base::split(text, '\n');

@@ -174,8 +174,8 @@ struct Frames {
   std::vector<model::CallSite> path{};  // all of them, outermost first
 };
 
-/// The innermost line outside torch that is no wrapper of the operation: the caller of deepspeed's
-/// all_reduce(), not that function.
+/// The innermost line outside torch and outside wrappers of the operation: the caller of
+/// deepspeed's all_reduce(), not that function.
 model::CallSite caller_in(const std::vector<model::CallSite>& path, const std::string& operation) {
   const auto found = std::find_if(path.rbegin(), path.rend(), [&](const model::CallSite& site) {
     return site.file.find("/torch/") == std::string::npos && site.function != operation &&

@@ -163,13 +163,15 @@ std::optional<model::Process> of_srun(std::string_view line) {
   return exit ? ended(*rank, *exit) : std::nullopt;
 }
 
-/// "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL".
+/// "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL",
+/// "Exception: process 1 …" before torch 1.6.
 std::optional<model::Process> of_spawn(std::string_view line) {
-  const std::size_t at = line.find("ProcessExitedException: process ");
+  constexpr std::string_view kException = "Exception: process ";
+  const std::size_t at = line.find(kException);
   if (at == line.npos) {
     return std::nullopt;
   }
-  std::string_view rest = line.substr(at + 32);
+  std::string_view rest = line.substr(at + kException.size());
   const auto rank = take_number(rest, kMaxRank);
   if (!rank || !take_prefix(rest, " terminated with ")) {
     return std::nullopt;

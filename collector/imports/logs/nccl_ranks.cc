@@ -36,8 +36,8 @@ void read_comm(std::string_view line, InComms& known) {
   }
 }
 
-/// "node7:984:1357 [4] proxy.cc:1519 NCCL WARN [Proxy Service 3] Failed to execute operation …": the
-/// rank in the communicator that started this proxy.
+/// "node7:984:1357 [4] proxy.cc:1519 NCCL WARN [Proxy Service 3] Failed to execute operation …":
+/// the rank in the communicator that started this proxy.
 void read_proxy(std::string_view line, InComms& known) {
   const auto tag = nccl_tag(line);
   const auto rank = tag ? number_behind(line, "[Proxy Service ", kMaxRank) : std::nullopt;

@@ -16,7 +16,8 @@ namespace ddpdoctor::imports {
 std::optional<std::int64_t> comm_size_in(std::string_view info);
 
 /// From "comm 0x… rank 3 nranks 16" of NCCL_DEBUG=INFO (of the largest communicators), and from
-/// nccl-tests' list of devices; without both, from NCCL's own name of a proxy. One process may have several GPUs, each with a rank.
+/// nccl-tests' list of devices; without both, from NCCL's own name of a proxy. One process may have
+/// several GPUs, each with a rank.
 class NcclRanks {
  public:
   explicit NcclRanks(std::string_view log);

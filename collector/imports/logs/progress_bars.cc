@@ -125,6 +125,15 @@ struct Bar {
   }
 };
 
+/// It moved while others waited for so many seconds: it was drawn again, or its only drawing, where
+/// the wait ended, has counted for as long.
+bool moved_during(const Bar& bar, double waited) {
+  constexpr double kNearly = 0.9;
+  const bool counted =
+      bar.moves == 1 && bar.drawn_after && bar.done != "0" && bar.elapsed >= kNearly * waited;
+  return (bar.moves > 1 || counted) && bar.elapsed - bar.moved <= waited / 2;
+}
+
 /// By name without digits.
 using Bars = std::map<std::string, Bar>;
 
@@ -252,8 +261,7 @@ void read_progress_bars(std::string_view text, model::JobModel& job) {
     }
   }
   for (const auto& [key, bar] : bars) {
-    const bool was_stuck = bar.elapsed - bar.moved > waited / 2;
-    if (bar.moves > 1 && waited > 0 && bar.done != bar.total && !was_stuck) {
+    if (waited > 0 && bar.done != bar.total && moved_during(bar, waited)) {
       model::Fact fact{.rank = bar.rank,
                        .pid = {},
                        .kind = bar.drawn_after ? "progress-bar" : "unfinished-bar",

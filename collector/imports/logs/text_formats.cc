@@ -105,7 +105,8 @@ bool is_progress_bar(std::string_view line) {
 
 /// "| NVIDIA-SMI 535.104.05    Driver Version: 535.104.05 |", "index, utilization.gpu [%]".
 bool is_of_nvidia_smi(std::string_view line) {
-  return line.starts_with("| NVIDIA-SMI ") || base::contains(line, "utilization.gpu");
+  return line.starts_with("| NVIDIA-SMI ") || base::contains(line, "utilization.gpu") ||
+         base::contains(line, "Unable to determine the device handle for ");
 }
 
 /// Names that launchers and people give to output files.

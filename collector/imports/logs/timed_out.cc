@@ -77,7 +77,8 @@ void add_silent(bool explained, std::map<model::Rank, bool>& known, model::JobMo
   if (ranks > kMostForEach * known.size()) {
     return;  // excerpts of a very large job
   }
-  const bool few = spoken && !explained && (ranks - known.size()) * kSpeakersForEach <= known.size();
+  const bool few =
+      spoken && !explained && (ranks - known.size()) * kSpeakersForEach <= known.size();
   for (model::Rank rank = 0; rank < last; ++rank) {
     if (!known.contains(rank) && few) {
       known.emplace(rank, false);

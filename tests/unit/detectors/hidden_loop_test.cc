@@ -38,11 +38,24 @@ TEST(HiddenLoop, OfCallbacksDoesNotHideTheComprehensionBeforeIt) {
   builder.stack({0, 1}, in("all_reduce", at("learn", "all_reduce") + " | " +
                                              at("fit.<locals>.<listcomp>", "losses = ") + " | " +
                                              at("fit", "losses = ")));
-  builder.stack(2, in("all_gather", at("at_end", "all_gather") + " | " +
-                                        at("emit", "one.at_end") + " | " + at("fit", "    emit")));
+  builder.stack(2, in("all_gather", at("at_end", "all_gather") + " | " + at("emit", "one.at_end") +
+                                        " | " + at("fit", "    emit")));
   const Findings findings = asked("uneven-inputs", builder.build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{2})) << findings[0].summary;
+}
+
+TEST(HiddenLoop, IsAComprehensionThatTheOthersLeftARoundEarlier) {
+  const std::string source =
+      "def results(bank):\n  return {name: one.compute() for name, one in bank}\n"
+      "def fit():\n  for epoch in range(9):\n    model(x).backward()\n    results(bank)\n";
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, source);
+  builder.stack({0, 2}, in_backward(at("fit", "backward")));
+  builder.stack(1,
+                in("barrier", at("results.<locals>.<dictcomp>", "one.compute") + " | " +
+                                  at("results", "one.compute") + " | " + at("fit", "    results")));
+  EXPECT_TRUE(asked("mismatched-op", builder.build()).empty());
 }
 
 TEST(HiddenLoop, IsAMapThatOneRankHasLeft) {

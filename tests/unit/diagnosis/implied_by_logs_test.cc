@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What logs and dumps imply: the sizes of groups, calls that cannot belong together, ranks that a
-// known absence explains, waits that are no hang.
+// known absence explains, waits that end by themselves.
 #include <string>
 #include <vector>
 
@@ -42,9 +42,9 @@ std::string timed_out(int rank, int number, const std::string& call, int enqueue
 constexpr const char* kReduce = "ALLREDUCE, NumelIn=1938, NumelOut=1938";
 
 TEST(ImpliedByLogs, ARankThatFinishedTooManyCallsMadeOthers) {
-  const Finding finding = first_of(
-      timed_out(0, 122, "_REDUCE_SCATTER_BASE, NumelIn=1000, NumelOut=500", 127) +
-      timed_out(1, 126, "_ALLGATHER_BASE, NumelIn=300, NumelOut=600", 128));
+  const Finding finding =
+      first_of(timed_out(0, 122, "_REDUCE_SCATTER_BASE, NumelIn=1000, NumelOut=500", 127) +
+               timed_out(1, 126, "_ALLGATHER_BASE, NumelIn=300, NumelOut=600", 128));
   EXPECT_EQ(finding.kind, "mismatched-op");
   EXPECT_EQ(finding.confidence, Confidence::kPossible);
   EXPECT_TRUE(finding.culprits.empty());
@@ -55,7 +55,8 @@ TEST(ImpliedByLogs, ARankThatFinishedTooManyCallsMadeOthers) {
 
 TEST(ImpliedByLogs, OneCallApartMayBeTheSameCalls) {
   // The last message of a call may be lost for one of its ranks.
-  const Finding finding = first_of(timed_out(0, 122, kReduce, 123) + timed_out(1, 123, kReduce, 123));
+  const Finding finding =
+      first_of(timed_out(0, 122, kReduce, 123) + timed_out(1, 123, kReduce, 123));
   EXPECT_NE(finding.kind, "mismatched-op");
 }
 
@@ -178,7 +179,8 @@ TEST(ImpliedByLogs, WorkersWithoutRequestsOnlyWait) {
 
 TEST(ImpliedByLogs, AMismatchInsideAFrameworkIsAtTheLineThatCallsItsWrapper) {
   const Finding finding = first_of(
-      "[rank0]:   File \"/opt/site-packages/deepspeed/runtime/zero/stage_1_and_2.py\", line 1502, in "
+      "[rank0]:   File \"/opt/site-packages/deepspeed/runtime/zero/stage_1_and_2.py\", line 1502, "
+      "in "
       "allreduce_bucket\n"
       "[rank0]:     dist.all_reduce(tensor)\n"
       "[rank0]:   File \"/opt/site-packages/deepspeed/comm/comm.py\", line 117, in log_wrapper\n"
@@ -212,6 +214,73 @@ TEST(ImpliedByLogs, ATracebackWithoutItsHeadingShowsWhoWaited) {
   EXPECT_EQ(finding.locations[0].line, 75);
 }
 
+TEST(ImpliedByLogs, TheSchedulersLimitIsNoCauseOfAHangBeforeIt) {
+  const std::string limit =
+      "slurmstepd: error: *** STEP 118204.4 ON node9 CANCELLED AT 2026-06-23T22:43:31 DUE TO TIME "
+      "LIMIT ***\n";
+  const std::string waited =
+      "Traceback (most recent call last):\n"
+      "  File \"/srv/serve.py\", line 93, in gather\n    work.wait()\n"
+      "RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 7200000ms for "
+      "recv "
+      "operation to complete\n";
+  EXPECT_EQ(first_of("step 7\n" + limit).kind, "dead-rank");
+  EXPECT_NE(first_of(waited + limit).kind, "dead-rank");
+}
+
+TEST(ImpliedByLogs, AnOldSpawnNamesTheProcessThatASignalEnded) {
+  const Finding finding = first_of(
+      "Traceback (most recent call last):\n"
+      "  File \"/opt/torch/multiprocessing/spawn.py\", line 108, in join\n"
+      "    (error_index, name)\n"
+      "Exception: process 0 terminated with signal SIGKILL\n");
+  EXPECT_EQ(finding.kind, "dead-rank");
+  EXPECT_EQ(finding.culprits, model::RankSet({0}));
+}
+
+TEST(ImpliedByLogs, ADestructorEntersItsCallerAgain) {
+  const auto stack = [](const std::string& outer) {
+    return "(gdb) bt\n"
+           "#0  __lll_lock_wait () at lowlevellock.S:135\n"
+           "#1  0x00007f01 in __GI___pthread_mutex_lock (mutex=0x7feb) at pthread_mutex_lock.c:78\n"
+           "#2  0x00007f02 in ipc::Limbo::collect() () from /opt/libipc.so\n"
+           "#3  0x00007f03 in ipc::SentDataDelete(void*) () from /opt/libipc.so\n"
+           "#4  0x00007f04 in ipc::SentData::~SentData() () from /opt/libipc.so\n"
+           "#5  0x00007f05 in " +
+           outer +
+           " () from /opt/libipc.so\n"
+           "#6  0x00007f06 in main () from /opt/program\n";
+  };
+  EXPECT_EQ(first_of(stack("ipc::Limbo::collect()")).kind, "lock-deadlock");
+  EXPECT_NE(first_of(stack("ipc::Pool::trim()")).kind, "lock-deadlock");
+}
+
+TEST(ImpliedByLogs, ATracebackBelowALabelledLineIsOfThatRank) {
+  const Finding finding = first_of(
+      "[2026-01-16 22:03:02 TP2] Scheduler hit an exception: Traceback (most recent call last):\n"
+      "  File \"/srv/scheduler.py\", line 2682, in run\n    self.loop()\n"
+      "  File \"/srv/conn.py\", line 936, in check_status\n    return self.status[room]\n"
+      "KeyError: 7329215490623881346\n\n"
+      "[2026-01-16 22:03:02] Received sigquit from a child process.\n");
+  EXPECT_EQ(finding.kind, "rank-raised");
+  EXPECT_EQ(finding.culprits, model::RankSet({2}));
+}
+
+TEST(ImpliedByLogs, ABarThatCountedThroughTheWaitIsWork) {
+  const auto bar = [](const std::string& elapsed) {
+    return "Running tokenizer on dataset:   9%|███   | 280000/2969526 [" + elapsed +
+           "<4:48:08, 155.57 examples/s]";
+  };
+  std::string waits;
+  for (const int rank : {1, 2, 3}) {
+    waits += timed_out(rank, 2, "ALLREDUCE, NumelIn=1, NumelOut=1", 2);
+  }
+  const Finding finding = first_of(bar("09:55") + waits);
+  EXPECT_EQ(finding.kind, "long-phase");
+  EXPECT_EQ(finding.culprits, model::RankSet({0}));
+  EXPECT_EQ(first_of(bar("00:55") + waits).kind, "missing-rank");  // begun a moment ago
+}
+
 TEST(ImpliedByLogs, AKernelThatGaveUpEndedTheProcess) {
   const std::string abort =
       "Fatal Python error: Aborted\n\n"
@@ -219,8 +288,9 @@ TEST(ImpliedByLogs, AKernelThatGaveUpEndedTheProcess) {
       "  File \"/srv/serve.py\", line 91 in gather\n"
       "  File \"/srv/serve.py\", line 300 in <module>\n";
   EXPECT_EQ(first_of(abort).kind, "dead-rank");
-  EXPECT_EQ(first_of("DeepGEMM grid sync timeout: sm=124, thread=0, grid_sync_idx=0\n" + abort).kind,
-            "device-kernel-stalled");
+  EXPECT_EQ(
+      first_of("DeepGEMM grid sync timeout: sm=124, thread=0, grid_sync_idx=0\n" + abort).kind,
+      "device-kernel-stalled");
 }
 
 /// py-spy's dump of a rank whose forward gathers the parameters of a submodule.

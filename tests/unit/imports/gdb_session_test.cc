@@ -81,10 +81,10 @@ TEST(GdbSession, ATableBelowAStackNamesItsThread) {
   EXPECT_EQ(only(job).threads[0].tid, 26346);
   EXPECT_EQ(only(job).threads[0].frames.size(), 3U);
   // Another thread is selected: the stack is not that of the first row.
-  const auto two = read_dump(
-      stack + table.substr(0, table.find("* 1")) +
-      "  1    Thread 0x7fc7 (LWP 26346) \"\" poll () at poll.c:29\n"
-      "* 2    Thread 0x7fc8 (LWP 26350) \"\" __lll_lock_wait () at lowlevellock.S:135\n");
+  const auto two =
+      read_dump(stack + table.substr(0, table.find("* 1")) +
+                "  1    Thread 0x7fc7 (LWP 26346) \"\" poll () at poll.c:29\n"
+                "* 2    Thread 0x7fc8 (LWP 26350) \"\" __lll_lock_wait () at lowlevellock.S:135\n");
   ASSERT_EQ(only(two).threads.size(), 2U);
   for (const model::Thread& thread : only(two).threads) {
     EXPECT_EQ(thread.frames.empty(), thread.tid == 26346);
