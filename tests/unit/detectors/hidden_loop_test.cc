@@ -58,6 +58,26 @@ TEST(HiddenLoop, IsAComprehensionThatTheOthersLeftARoundEarlier) {
   EXPECT_TRUE(asked("mismatched-op", builder.build()).empty());
 }
 
+TEST(HiddenLoop, OfLayersIsNotLeftByARankThatHasNotReachedTheForward) {
+  const auto story = [](const std::string& test) {
+    const std::string source =
+        "def forward(self, x):\n  return [layer(x) for layer in self.layers]\n"
+        "def fit(model, loader):\n  rank = dist.get_rank()\n  for x in loader:\n    if " +
+        test + ":\n      dist.barrier()\n    model(x)\n";
+    JobBuilder builder = job();
+    builder.ranks(3).source(kTrain, source);
+    builder.stack({1, 2}, in("all_gather_into_tensor",
+                             at("forward.<locals>.<listcomp>", "layer(x)") + " | " +
+                                 at("forward", "layer(x)") + " | " + at("fit", "    model(x)")));
+    builder.stack(0, in("barrier", at("fit", "      dist.barrier")));
+    return builder.build();
+  };
+  EXPECT_EQ(asked("rank-conditional-collective", story("rank == 0")).size(), 1U);
+  EXPECT_TRUE(asked("collective-count", story("rank == 0")).empty());
+  EXPECT_TRUE(asked("collective-count", story("x.sum() > 3")).empty());
+  EXPECT_TRUE(asked("uneven-inputs", story("x.sum() > 3")).empty());
+}
+
 TEST(HiddenLoop, IsAMapThatOneRankHasLeft) {
   const Findings findings = asked("uneven-inputs", told(kMap).build());
   ASSERT_EQ(findings.size(), 1U);
