@@ -99,8 +99,9 @@ How ddpdoctor knows: from the recorded calls (same group, same sequence number, 
 No timeout is needed: the call is wrong as soon as it is entered. If two operations were called by the same number of ranks each,
 ddpdoctor accuses the ranks that made a call which no rank made before, provided that the others continued as in earlier steps;
 otherwise it accuses no rank. Horovod pairs tensors by their names: from its warning, if each side submitted tensors that the other
-side did not submit. From the counts of two watchdogs, if a rank has finished calls that cannot finish without a rank
-which is still in an earlier call (possible). Native stacks of ranks in one call of MPI show it if they took different paths inside MPI (possible).
+side did not submit. From the counts of two watchdogs, if a rank has finished calls that cannot finish without a rank which is
+still in an earlier call (possible). Native stacks of ranks in one call of MPI show it if they took different paths inside MPI
+(possible).
 
 Fix: call one operation at one point of the program.
 

@@ -24,7 +24,7 @@ struct OutOfStep {
 std::optional<OutOfStep> out_of_step(const graph::Examination& examination,
                                      const graph::GroupView& view);
 
-/// One of these ranks is the one behind: it is in this group, but in another place of the program.
+/// One of these ranks is the one behind: not absent, but at a different point of the program.
 bool lost_step(const graph::Examination& examination, std::string_view group,
                const model::RankSet& ranks);
 

@@ -25,6 +25,18 @@ bool is_new_group_of_few(const model::Fact& fact) {
   return is_of_new_group(fact) && ranks_of(fact, "came").size() < ranks_of(fact, "absent").size();
 }
 
+/// The user's line that waited in this barrier, if an exception with the message was raised there.
+void add_waiting_line(const model::JobModel& job, const std::string& message, Finding& finding) {
+  for (const Traceback& one : tracebacks(job)) {
+    if (one.place.known() && !message.empty() && base::contains(one.exception, message)) {
+      finding.locations.push_back(location(
+          one.place, {},
+          one.rank ? fmt::format("rank {} waited here", *one.rank) : "a rank waited here"));
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 bool is_of_new_group(const model::Fact& roll_call) {
@@ -60,22 +72,6 @@ std::optional<Finding> new_group_of_few(const graph::Examination& examination) {
   }
   return std::nullopt;
 }
-
-namespace {
-
-/// The user's line that waited in this barrier, if an exception with the message was raised there.
-void add_waiting_line(const model::JobModel& job, const std::string& message, Finding& finding) {
-  for (const Traceback& one : tracebacks(job)) {
-    if (one.place.known() && !message.empty() && base::contains(one.exception, message)) {
-      finding.locations.push_back(location(
-          one.place, {},
-          one.rank ? fmt::format("rank {} waited here", *one.rank) : "a rank waited here"));
-      return;
-    }
-  }
-}
-
-}  // namespace
 
 std::optional<Finding> roll_call_missed(const graph::Examination& examination,
                                         std::string_view kind, Meeting meeting) {

@@ -185,49 +185,55 @@ bool is_over(const graph::Examination& examination) {
          outlived(examination, std::nullopt);
 }
 
+/// More ranks joined than the world has, and the job did not continue: what all of them wrote,
+/// without a summary and a fix.
+std::optional<Finding> surplus_of(const graph::Examination& examination, const ToldCounts& told,
+                                  std::string_view kind) {
+  if (told.surplus.empty() || is_over(examination)) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = kind;
+  finding.confidence = Confidence::kLikely;
+  finding.waiting = told.there;
+  finding.evidence = told.surplus;
+  return finding;
+}
+
 }  // namespace
 
 std::optional<Finding> too_many_joined(const graph::Examination& examination) {
   const ToldCounts told = counts_of(examination.job);
-  if (told.surplus.empty() || !told.outside().empty() || waits_in_new_group(examination.job) ||
-      is_over(examination)) {
+  auto finding = surplus_of(examination, told, "duplicate-rank");
+  if (!finding || !told.outside().empty() || waits_in_new_group(examination.job)) {
     return std::nullopt;
   }
-  Finding finding;
-  finding.kind = "duplicate-rank";
-  finding.confidence = Confidence::kLikely;
-  finding.waiting = told.there;
-  finding.evidence = told.surplus;
-  finding.summary = fmt::format(
+  finding->summary = fmt::format(
       "{} ranks joined the rendezvous of a world of {}, so several have one number; {} {} forever",
       told.joined, *told.world, told.there.empty() ? "all" : said(told.there),
       told.there.size() == 1 ? "waits" : "wait");
-  finding.fix =
+  finding->fix =
       "End other and earlier jobs that use this address, or set a different MASTER_PORT for each "
       "job. Start the launcher once per node.";
-  finding.details["joined"] = static_cast<std::int64_t>(told.joined);
-  finding.details["world_size"] = static_cast<std::int64_t>(*told.world);
+  finding->details["joined"] = static_cast<std::int64_t>(told.joined);
+  finding->details["world_size"] = static_cast<std::int64_t>(*told.world);
   return finding;
 }
 
 std::optional<Finding> rank_outside_world(const graph::Examination& examination) {
   const ToldCounts told = counts_of(examination.job);
   const model::RankSet outside = told.outside();
-  if (told.surplus.empty() || outside.empty() || is_over(examination)) {
+  auto finding = surplus_of(examination, told, "environment-differs");
+  if (!finding || outside.empty()) {
     return std::nullopt;
   }
-  Finding finding;
-  finding.kind = "environment-differs";
-  finding.confidence = Confidence::kLikely;
-  finding.waiting = told.there;
-  finding.evidence = told.surplus;
   if (told.place.known()) {
-    finding.locations.push_back(location(told.place, {}, "the group is made here"));
+    finding->locations.push_back(location(told.place, {}, "the group is made here"));
   }
-  finding.summary = fmt::format(
+  finding->summary = fmt::format(
       "{} joined a world of {}: the ranks and world_size in init_process_group do not agree",
       said(outside), *told.world);
-  finding.fix = fmt::format(
+  finding->fix = fmt::format(
       "{} processes joined. Start as many as world_size says: if each launched process spawns one "
       "per GPU, launch one per node.",
       told.joined);

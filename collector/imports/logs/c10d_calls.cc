@@ -77,7 +77,7 @@ std::int64_t size_of_world(const Reading& reading, const model::JobModel& job) {
   Rank last = 0;
   for (const CollectiveCall& call : job.collectives) {
     const auto name = reading.names.find(call.group);
-    const bool world = name == reading.names.end() ? false : name->second == "default_pg";
+    const bool world = name != reading.names.end() && name->second == "default_pg";
     const auto told = reading.members.find({call.rank, call.sequence});
     last = std::max(last, call.rank);
     if (world && told != reading.members.end() && told->second > 0) {

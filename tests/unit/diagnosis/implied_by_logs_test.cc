@@ -108,7 +108,7 @@ std::string reached(int rank) {
       rank);
 }
 
-TEST(ImpliedByLogs, TheRankThatAnswersNobodyIsMissing) {
+TEST(ImpliedByLogs, TheRankThatSendsNoAnswerIsMissing) {
   const Finding finding = first_of(reached(3) + reached(1) + reached(2));
   EXPECT_EQ(finding.kind, "missing-rank");
   EXPECT_EQ(finding.culprits, model::RankSet({0}));
